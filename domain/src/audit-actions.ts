@@ -1,0 +1,19 @@
+/** `action` of the audit record (S "Events" 1; the list is open-ended there, closed here so that filters can offer it). */
+export const AUDIT_ACTIONS = [
+  'auth.login.success',
+  'auth.login.failure',
+  'auth.logout',
+  'auth.password.changed',
+  'auth.password.reset.admin',
+  'auth.lockout.triggered',
+  'system.enter',
+  'system.bootstrap',
+  'tenant.create',
+  'tenant.state_changed',
+  'user.create',
+] as const
+export type AuditAction = (typeof AUDIT_ACTIONS)[number]
+
+/** `details.reason` of `auth.login.failure`. */
+export const LOGIN_FAILURE_REASONS = ['bad_password', 'unknown_email', 'locked'] as const
+export type LoginFailureReason = (typeof LOGIN_FAILURE_REASONS)[number]

@@ -1,0 +1,76 @@
+/** Names that stand in more than one room (S "Secret placement", "namespaceLabels"; decisions 3.1, 8.1, 8.6, 8.8). */
+export const SLUG = /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/
+
+/** Labels of hosts under a customer wildcard that are not tenants (decision 2.10); the configured hosts come on top. */
+export const RESERVED_SLUGS: readonly string[] = [
+  'admin',
+  'api',
+  'app',
+  'auth',
+  'console',
+  'docs',
+  'health',
+  'kube',
+  'localhost',
+  'login',
+  'mail',
+  'metrics',
+  'mssp',
+  'portal',
+  'service',
+  'static',
+  'status',
+  'support',
+  'system',
+  'www',
+]
+
+export const INSTALL_NAMESPACE = 'service-system'
+export const SESSION_COOKIE = 'service_session'
+
+export const GROUP = 'service.dev'
+export const VERSION = 'v1alpha1'
+export const PLURAL = 'tenants'
+export const KIND = 'Tenant'
+export const FINALIZER = 'service.dev/teardown'
+export const RELEASE_NAME = 'service-tenant'
+export const ADAPTER_LEASE_NAME = 'adapter'
+export const LEADER_LEASE_NAME = 'service-operator'
+export const FIELD_MANAGER = { api: 'service-api', operator: 'service-operator' } as const
+
+export const ANNOTATIONS = {
+  requestedAt: 'service.dev/requested-at',
+  reconcile: 'service.dev/reconcile',
+} as const
+
+/** Label keys of a tenant's namespace, literally as S names them. */
+export const NAMESPACE_LABELS = {
+  tenant: 'tenant',
+  managedBy: 'managed-by',
+  msspId: 'mssp-id',
+  installId: 'install-id',
+  tenantId: 'tenant-id',
+} as const
+
+export const namespaceOf = (slug: string): string => `tenant-${slug}`
+
+/** The install-namespace Secret with all of a tenant's material and tokens (decision 8.8). */
+export const materialSecretName = (tenantId: string): string => `tenant-${tenantId}`
+/** S's audit copy of the LLM key; no pod mounts it. */
+export const llmCopySecretName = (tenantId: string): string => `tenant-${tenantId}-llm`
+
+/** Secrets of a tenant's namespace and their keys (S "Secret placement" 3). */
+export const TENANT_SECRETS = {
+  adapterToken: { name: 'adapter-token', keys: ['token'] },
+  runsWorkerToken: { name: 'runs-worker-token', keys: ['token'] },
+  llmKey: { name: 'tenant-llm-key', keys: ['api_key'] },
+  wazuhAuthd: { name: 'wazuh-authd-secret', keys: ['password'] },
+  wazuhCredentials: {
+    name: 'wazuh-credentials',
+    keys: ['indexer_username', 'indexer_password', 'dashboard_password', 'api_username', 'api_password'],
+  },
+} as const
+export type TenantSecretName = (typeof TENANT_SECRETS)[keyof typeof TENANT_SECRETS]['name']
+
+/** The key of the material Secret that holds `<secret>.<key>` of the tenant's namespace. */
+export const materialKey = (secret: string, key: string): string => `${secret}.${key}`
