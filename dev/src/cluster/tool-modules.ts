@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export type ToolName =
+  | 'etcd'
+  | 'kube-apiserver'
+  | 'kube-controller-manager'
+  | 'kube-scheduler'
+  | 'kubectl'
+  | 'helm'
+
+/** A Go module below `dev/cluster/tools` and the programs that are built from it. */
+export interface ToolModule {
+  folder: string
+  /** The module whose version in go.mod is the version of the programs. */
+  source: string
+  /** Program name -> its main package. */
+  programs: Readonly<Partial<Record<ToolName, string>>>
+  /** Linker settings that make the program report its true version. */
+  versionFlags: (version: string) => string[]
+}
+
+const KUBERNETES = 'k8s.io/kubernetes'
+
+export const TOOL_MODULES: readonly ToolModule[] = [
+  {
+    folder: 'etcd',
+    source: 'go.etcd.io/etcd/server/v3',
+    programs: { etcd: 'go.etcd.io/etcd/server/v3' },
+    versionFlags: () => [],
+  },
+  {
+    folder: 'kubernetes',
+    source: KUBERNETES,
+    programs: {
+      'kube-apiserver': `${KUBERNETES}/cmd/kube-apiserver`,
+      'kube-controller-manager': `${KUBERNETES}/cmd/kube-controller-manager`,
+      'kube-scheduler': `${KUBERNETES}/cmd/kube-scheduler`,
+      kubectl: `${KUBERNETES}/cmd/kubectl`,
+    },
+    versionFlags: kubernetesVersionFlags,
+  },
+  {
+    folder: 'helm',
+    source: 'helm.sh/helm/v4',
+    programs: { helm: 'helm.sh/helm/v4/cmd/helm' },
+    versionFlags: (version) => [`-X helm.sh/helm/v4/internal/version.version=${version}`],
+  },
+]
+
+function kubernetesVersionFlags(version: string): string[] {
+  const [major = '', minor = ''] = version.replace(/^v/, '').split('.')
+  const values = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' }
+  return ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((where) =>
+    Object.entries(values).map(([name, value]) => `-X ${where}.${name}=${value}`),
+  )
+}
+
+/** What must be run to build a module, and the key under which the result is cached. */
+export interface BuildPlan {
+  module: ToolModule
+  directory: string
+  version: string
+  goVersion: string
+  flags: readonly string[]
+  key: string
+}
+
+/** Reads a module's go.mod and go.sum; the key changes with either, with the flags and with the platform. */
+export async function planBuild(toolsDirectory: string, module: ToolModule): Promise<BuildPlan> {
+  const directory = join(toolsDirectory, module.folder)
+  const goMod = await readFile(join(directory, 'go.mod'), 'utf8')
+  const goSum = await readFile(join(directory, 'go.sum'), 'utf8')
+  const version = requiredVersion(goMod, module.source)
+  const goVersion = /^go (\S+)$/m.exec(goMod)?.[1] ?? '1.26.0'
+  const flags = ['-trimpath', '-ldflags', ['-s', '-w', ...module.versionFlags(version)].join(' ')]
+  const inputs = [goMod, goSum, flags.join(' '), Object.values(module.programs).join(' ')]
+  inputs.push(process.platform, process.arch)
+  const hash = createHash('sha256')
+  for (const input of inputs) hash.update(`${input.length}:`).update(input)
+  const key = `${module.folder}-${version}-${hash.digest('hex').slice(0, 16)}`
+  return { module, directory, version, goVersion, flags, key }
+}
+
+/** The version that go.mod requires of a module. */
+export function requiredVersion(goMod: string, source: string): string {
+  for (const line of goMod.split('\n')) {
+    const [path, version, next] = line
+      .trim()
+      .replace(/^require\s+/, '')
+      .split(/\s+/)
+    if (path === source && version?.startsWith('v') === true && next !== '=>') return version
+  }
+  throw new Error(`go.mod requires no version of ${source}`)
+}

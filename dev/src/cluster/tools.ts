@@ -1,0 +1,216 @@
+import { spawn, spawnSync } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { constants } from 'node:fs'
+import { access, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readClusterConfig } from './config.ts'
+import type { ClusterConfig } from './config.ts'
+import { waitLock } from './lock.ts'
+import { planBuild, TOOL_MODULES } from './tool-modules.ts'
+import type { BuildPlan, ToolModule, ToolName } from './tool-modules.ts'
+
+/** Absolute paths of the programs that the embedded cluster is made of. */
+export interface Tools {
+  etcd: string
+  kubeApiserver: string
+  kubeControllerManager: string
+  kubeScheduler: string
+  helm: string
+  kubectl: string
+}
+
+export type Progress = (line: string) => void
+
+const TOOLS_DIRECTORY = fileURLToPath(new URL('../../cluster/tools', import.meta.url))
+const HEARTBEAT_MS = 5_000
+
+/**
+ * Finds the tools or builds what is missing, once for each version (cold about six minutes on two cores).
+ * Rejects with one sentence that names what is missing (Go, a build that fails and its log).
+ */
+export async function ensureTools(
+  options: { progress?: Progress; config?: ClusterConfig } = {},
+): Promise<Tools> {
+  const config = options.config ?? readClusterConfig()
+  const progress = options.progress ?? (() => undefined)
+  const given = await givenTools(config)
+  const paths = new Map<ToolName, string>()
+  for (const module of TOOL_MODULES) {
+    const wanted = Object.keys(module.programs) as ToolName[]
+    if (wanted.every((name) => given.has(name))) continue
+    for (const [name, path] of await ensureModule(module, config, progress)) paths.set(name, path)
+  }
+  for (const [name, path] of given) paths.set(name, path)
+  const path = (name: ToolName): string => {
+    const found = paths.get(name)
+    if (found === undefined) throw new Error(`no tool ${name} was built`)
+    return found
+  }
+  return {
+    etcd: path('etcd'),
+    kubeApiserver: path('kube-apiserver'),
+    kubeControllerManager: path('kube-controller-manager'),
+    kubeScheduler: path('kube-scheduler'),
+    helm: path('helm'),
+    kubectl: path('kubectl'),
+  }
+}
+
+async function ensureModule(
+  module: ToolModule,
+  config: ClusterConfig,
+  progress: Progress,
+): Promise<Array<[ToolName, string]>> {
+  const plan = await planBuild(TOOLS_DIRECTORY, module)
+  const directory = join(config.cacheDir, 'tools', plan.key)
+  const programs = Object.keys(module.programs) as ToolName[]
+  const found = programs.map((name): [ToolName, string] => [name, join(directory, name)])
+  if (await allExecutable(found)) return found
+  await mkdir(join(config.cacheDir, 'tools'), { recursive: true })
+  // The lock only saves work: two builds at once would both be right, because the result is renamed into place.
+  const lock = await waitLock(`${directory}.lock`, `build of ${module.folder}`, (holder) =>
+    progress(`waiting for ${holder.name} by process ${holder.pid}`),
+  )
+  try {
+    if (!(await allExecutable(found))) await build(plan, directory, config, progress)
+  } finally {
+    await lock.release()
+  }
+  return found
+}
+
+/** What lies ready in KUBEBUILDER_ASSETS: the two programs that its makers ship. */
+async function givenTools(config: ClusterConfig): Promise<Map<ToolName, string>> {
+  const given = new Map<ToolName, string>()
+  if (config.kubebuilderAssets === undefined) return given
+  for (const name of ['etcd', 'kube-apiserver'] as const) {
+    const path = join(config.kubebuilderAssets, name)
+    if (await isExecutable(path)) given.set(name, path)
+  }
+  return given
+}
+
+async function build(
+  plan: BuildPlan,
+  directory: string,
+  config: ClusterConfig,
+  progress: Progress,
+): Promise<void> {
+  requireGo(plan, config)
+  await removeAbandoned(config, plan)
+  const temporary = await mkdtemp(`${directory}.build-`)
+  try {
+    const packages = Object.entries(plan.module.programs)
+    const [only] = packages
+    // With several programs `-o` must be a folder; a single one is named, since its package is not.
+    const output = packages.length === 1 && only ? join(temporary, only[0]) : `${temporary}/`
+    const args = ['build', '-v', ...plan.flags, '-o', output, ...packages.map(([, path]) => path)]
+    await runGo(plan, args, config, progress)
+    await rm(directory, { recursive: true, force: true })
+    await rename(temporary, directory)
+  } finally {
+    await rm(temporary, { recursive: true, force: true })
+  }
+}
+
+/** Removes what a killed build of the same tools has left; nobody else builds them while we hold the lock. */
+async function removeAbandoned(config: ClusterConfig, plan: BuildPlan): Promise<void> {
+  const parent = join(config.cacheDir, 'tools')
+  for (const name of await readdir(parent)) {
+    if (name.startsWith(`${plan.key}.build-`)) await rm(join(parent, name), { recursive: true, force: true })
+  }
+}
+
+function requireGo(plan: BuildPlan, config: ClusterConfig): void {
+  const needed = plan.goVersion.split('.').slice(0, 2).join('.')
+  const hint = `install Go ${needed} or newer`
+  const result = spawnSync('go', ['env', 'GOVERSION'], {
+    encoding: 'utf8',
+    env: { ...config.childEnv, GOTOOLCHAIN: 'local' },
+  })
+  if (result.error !== undefined || result.status !== 0) {
+    throw new Error(
+      `The embedded cluster has to build ${plan.module.folder} ${plan.version} and finds no Go: ${hint}.`,
+    )
+  }
+  const have = /go(\d+)\.(\d+)/.exec(result.stdout)
+  const [major = 0, minor = 0] = needed.split('.').map(Number)
+  if (have !== null && Number(have[1]) * 1000 + Number(have[2]) < major * 1000 + minor) {
+    throw new Error(
+      `Building ${plan.module.folder} ${plan.version} needs Go ${needed}, and ${result.stdout.trim()} is installed: ${hint}.`,
+    )
+  }
+}
+
+async function runGo(
+  plan: BuildPlan,
+  args: readonly string[],
+  config: ClusterConfig,
+  progress: Progress,
+): Promise<void> {
+  const what = `${Object.keys(plan.module.programs).join(', ')} ${plan.version}`
+  const started = performance.now()
+  progress(`building ${what} (once; kept in ${join(config.cacheDir, 'tools')})`)
+  const child = spawn('go', [...args], {
+    cwd: plan.directory,
+    env: { ...config.childEnv, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const output = followOutput(child)
+  const heartbeat = setInterval(
+    () => progress(`building ${what}: ${elapsed(started)}, ${output.state()}`),
+    HEARTBEAT_MS,
+  )
+  const stop = () => child.kill()
+  process.once('exit', stop)
+  try {
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', resolve)
+    })
+    if (code !== 0) throw new Error(`Building ${what} failed (go exit code ${code}): ${output.errors()}`)
+  } finally {
+    clearInterval(heartbeat)
+    process.off('exit', stop)
+  }
+  progress(`built ${what} in ${elapsed(started)}`)
+}
+
+/** Sorts what `go build -v` prints into downloads, compiled packages and everything else. */
+function followOutput(child: ChildProcess): { state: () => string; errors: () => string } {
+  let downloads = 0
+  let compiled = 0
+  let rest = ''
+  const others: string[] = []
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      if (line.startsWith('go: downloading ')) downloads++
+      else if (/^[\w./~-]+$/.test(line)) compiled++
+      else others.push(line)
+    }
+  })
+  return {
+    state: () => `${downloads} modules downloaded, ${compiled} packages compiled`,
+    errors: () => [...others, rest].slice(-15).join('\n').trim(),
+  }
+}
+
+function elapsed(started: number): string {
+  const seconds = Math.round((performance.now() - started) / 1000)
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+}
+
+async function allExecutable(paths: ReadonlyArray<readonly [ToolName, string]>): Promise<boolean> {
+  for (const [, path] of paths) if (!(await isExecutable(path))) return false
+  return true
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+}
