@@ -48,7 +48,8 @@ export function freePort(): Promise<number> {
   return listenOnce(0)
 }
 
-async function isFree(port: number): Promise<boolean> {
+/** True when nobody listens on this port of 127.0.0.1. */
+export async function isFree(port: number): Promise<boolean> {
   return listenOnce(port).then(
     () => true,
     () => false,
