@@ -1,0 +1,52 @@
+# Every target does its own set-up; tools are cached outside the checkout.
+.DEFAULT_GOAL := help
+NODE := node_modules/.bin/node
+SYSTEM := $(NODE) dev/src/system/main.ts
+STAMP := node_modules/.installed
+
+.PHONY: help demo up down reset test test-unit test-system e2e verify format generate tools
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(STAMP) ## Start everything, onboard tenant acme, send alerts (ALERTS_FILE=… replays a file)
+	@$(SYSTEM) demo
+
+up: $(STAMP) ## Start the system in the background; .local/connection.json tells where
+	@$(SYSTEM) up
+
+down: $(STAMP) ## Stop exactly what "make up" or "make demo" has started
+	@$(SYSTEM) down
+
+reset: $(STAMP) ## Stop and remove all data of this checkout's system
+	@$(SYSTEM) reset
+
+test: $(STAMP) ## Run every test: unit, system (PostgreSQL, control plane), end to end
+	@$(NODE) scripts/test.ts
+
+test-unit: $(STAMP) ## Run the tests that need nothing
+	@$(NODE) scripts/test.ts --project unit
+
+test-system: $(STAMP) ## Run the tests against a real PostgreSQL and a real control plane
+	@$(NODE) scripts/test.ts --project system
+
+e2e: $(STAMP) ## Run the whole-system scenarios
+	@$(NODE) scripts/test.ts --project e2e
+
+verify: $(STAMP) ## Format, lint, types, import rules, generated files, charts
+	@$(NODE) scripts/verify.ts
+
+format: $(STAMP) ## Format the code
+	@npm run --silent format
+
+generate: $(STAMP) ## Write the generated files anew
+	@$(NODE) scripts/generate.ts
+
+tools: $(STAMP) ## Build the control plane and helm into the cache
+	@$(SYSTEM) tools
+
+$(STAMP): package.json package-lock.json $(wildcard */package.json) $(wildcard patches/*)
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer with npm 10 or newer" >&2; exit 1; }
+	@echo "Installing the dependencies"
+	@npm ci --no-progress --loglevel=error
+	@touch $@

@@ -1,0 +1,29 @@
+import { systemPaths } from './paths.ts'
+import type { SystemPaths } from './paths.ts'
+
+export type SystemConfig = {
+  readonly paths: SystemPaths
+  /** The operator as a process of its own instead of inside the API. */
+  readonly separateOperator: boolean
+  readonly alertsFile: string | undefined
+  readonly alertCount: number
+  /** What child processes inherit. A KUBECONFIG is never among it. */
+  readonly childEnv: Readonly<Record<string, string | undefined>>
+}
+
+/** The only place where the development system reads the environment. */
+export function readSystemConfig(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): SystemConfig {
+  const { KUBECONFIG: _ignored, ...childEnv } = env
+  const count = Number(env.ALERTS ?? '200')
+  if (!Number.isInteger(count) || count < 1 || count > 100_000)
+    throw new Error('ALERTS must be a whole number from 1 to 100000')
+  return {
+    paths: systemPaths(env),
+    separateOperator: env.OPERATOR === 'separate',
+    alertsFile: env.ALERTS_FILE === '' ? undefined : env.ALERTS_FILE,
+    alertCount: count,
+    childEnv,
+  }
+}

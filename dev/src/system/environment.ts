@@ -1,0 +1,94 @@
+import { join } from 'node:path'
+import { INSTALL_NAMESPACE } from '@service/domain'
+import type { Tools } from '../cluster/tools.ts'
+import type { Kept } from './kept.ts'
+import { ROOT } from './paths.ts'
+
+export type SystemUrls = {
+  readonly mssp: string
+  readonly customerTemplate: string
+  readonly metrics: string
+  /** What pods use: there is no DNS in the embedded cluster. */
+  readonly apiForPods: string
+  readonly indexer: string
+}
+
+export function systemUrls(kept: Kept): SystemUrls {
+  const { api, metrics, indexer } = kept.ports
+  return {
+    mssp: `http://localhost:${api}`,
+    customerTemplate: `http://{slug}.localhost:${api}`,
+    metrics: `http://127.0.0.1:${metrics}/metrics`,
+    apiForPods: `http://127.0.0.1:${api}`,
+    indexer: `http://127.0.0.1:${indexer}`,
+  }
+}
+
+/** The label of the development node, where the tenants' own pods go. */
+export const LOCAL_NODE_LABEL = 'service.dev/local-node=true'
+export const HEARTBEAT_SECONDS = 2
+export const POLL_SECONDS = 1
+
+export type DatabaseUrls = { readonly admin: string; readonly app: string; readonly mssp: string }
+
+type Parts = {
+  readonly kept: Kept
+  readonly kubeconfig: string
+  readonly tools: Tools
+  readonly databases: DatabaseUrls
+  readonly separateOperator: boolean
+}
+
+/** The environment of the operator, inside the API or alone. */
+export function operatorEnvironment({
+  kept,
+  kubeconfig,
+  tools,
+}: Omit<Parts, 'databases' | 'separateOperator'>) {
+  const urls = systemUrls(kept)
+  return {
+    SERVICE_KUBECONFIG: kubeconfig,
+    SERVICE_INSTALL_NAMESPACE: INSTALL_NAMESPACE,
+    SERVICE_HELM: tools.helm,
+    SERVICE_TENANT_CHART: join(ROOT, 'charts/service-tenant'),
+    SERVICE_ADAPTER_API_URL: urls.apiForPods,
+    SERVICE_ADAPTER_INDEXER_URL: `${urls.indexer}/{slug}`,
+    SERVICE_ADAPTER_HEARTBEAT_SECONDS: String(HEARTBEAT_SECONDS),
+    SERVICE_ADAPTER_POLL_SECONDS: String(POLL_SECONDS),
+    SERVICE_TENANT_NODE_SELECTOR: LOCAL_NODE_LABEL,
+  }
+}
+
+export function apiEnvironment(parts: Parts) {
+  const { kept, databases } = parts
+  const urls = systemUrls(kept)
+  return {
+    ...operatorEnvironment(parts),
+    SERVICE_AUTH_MODE: 'internal',
+    SERVICE_LISTEN: `127.0.0.1:${kept.ports.api}`,
+    SERVICE_METRICS_LISTEN: `127.0.0.1:${kept.ports.metrics}`,
+    SERVICE_MSSP_ORIGINS: urls.mssp,
+    SERVICE_CUSTOMER_ORIGIN_PATTERN: urls.customerTemplate.replace('{slug}', '*'),
+    SERVICE_COOKIE_SECURE: 'false',
+    SERVICE_DATABASE_APP_URL: databases.app,
+    SERVICE_DATABASE_MSSP_URL: databases.mssp,
+    SERVICE_JWT_SIGNING_KEY: kept.jwtKey,
+    SERVICE_ADAPTER_SIGNING_KEY: kept.adapterKey,
+    SERVICE_MSSP_ID: kept.msspId,
+    SERVICE_MSSP_NAME: 'Example MSSP',
+    SERVICE_INSTALL_ID: kept.installId,
+    SERVICE_INSTALL_LABEL: 'development',
+    SERVICE_OPERATOR: parts.separateOperator ? 'separate' : 'embedded',
+  }
+}
+
+/** The init step's: it alone knows the owner's credentials and the first administrator's password. */
+export function migrateEnvironment(parts: Parts) {
+  return {
+    ...apiEnvironment(parts),
+    SERVICE_DATABASE_ADMIN_URL: parts.databases.admin,
+    SERVICE_BOOTSTRAP_ADMIN_EMAIL: parts.kept.admin.email,
+    SERVICE_BOOTSTRAP_ADMIN_PASSWORD: parts.kept.admin.password,
+    SERVICE_BOOTSTRAP_ADMIN_MUST_CHANGE: 'false',
+  }
+}

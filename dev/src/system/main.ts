@@ -1,0 +1,142 @@
+import { parseArgs } from 'node:util'
+import { ensureTools } from '../cluster/tools.ts'
+import { ensureUp, forgetSystem, recordSystem, takeDown } from './background.ts'
+import { readSystemConfig } from './config.ts'
+import type { SystemConfig } from './config.ts'
+import { runDemo } from './demo.ts'
+import { describeSystem } from './summary.ts'
+import { startSystem } from './system.ts'
+
+const HELP = `Usage: node dev/src/system/main.ts <command>
+
+  up      start the development system in the background and wait until it is ready
+  down    stop exactly what "up" has started; the data stays
+  demo    up, then onboard tenant acme and send alerts through its adapter
+  reset   down, then remove the data
+  tools   build the control plane and helm into the cache
+
+Environment: ALERTS_FILE=<ndjson>  replay this file of Wazuh alerts in the demo
+             ALERTS=<n>            how many alerts the demo makes (200)
+             OPERATOR=separate     run the operator as a process of its own
+             SERVICE_DATA_DIR      where data is kept (a folder below /var/tmp)
+             SERVICE_CACHE_DIR     where built tools are kept (a folder below ~/.cache)
+`
+
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+const print = (text: string): void => {
+  process.stdout.write(text)
+}
+
+async function main(): Promise<number> {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { help: { type: 'boolean', short: 'h' } },
+  })
+  const [command] = positionals
+  if (values.help === true) {
+    print(HELP)
+    return 0
+  }
+  const config = readSystemConfig()
+  switch (command) {
+    case 'up':
+      return up(config)
+    case 'down':
+      say((await takeDown(config)) ? 'The system is down; its data stays.' : 'Nothing was running.')
+      return 0
+    case 'demo':
+      return demo(config)
+    case 'reset':
+      return reset(config)
+    case 'tools':
+      await ensureTools({ progress: say })
+      return 0
+    case 'serve':
+      return serve(config)
+    default:
+      process.stderr.write(HELP)
+      return 2
+  }
+}
+
+async function up(config: SystemConfig): Promise<number> {
+  const { connection } = await interruptible(config, () => ensureUp(config, print))
+  say(describeSystem(connection))
+  return 0
+}
+
+async function demo(config: SystemConfig): Promise<number> {
+  const began = performance.now()
+  await interruptible(config, async () => {
+    const { connection } = await ensureUp(config, print)
+    await runDemo(config, connection, say)
+    say(describeSystem(connection))
+  })
+  const seconds = ((performance.now() - began) / 1000).toFixed(0)
+  if (!process.stdin.isTTY || !process.stdout.isTTY) {
+    say(`Done in ${seconds} s. The system runs on; "make down" stops it.`)
+    return 0
+  }
+  say(`Done in ${seconds} s. Ctrl-C stops the system; to leave it running, use "make up" instead.`)
+  await new Promise<void>((resolve) => {
+    process.once('SIGINT', () => resolve())
+    process.once('SIGTERM', () => resolve())
+  })
+  await takeDown(config)
+  return 0
+}
+
+/** Ctrl-C while the system starts stops what was started. */
+async function interruptible<T>(config: SystemConfig, work: () => Promise<T>): Promise<T> {
+  const interrupted = () => {
+    say('\nStopping…')
+    takeDown(config).then(
+      () => process.exit(130),
+      (error: unknown) => {
+        process.stderr.write(`${String(error)}\n`)
+        process.exit(1)
+      },
+    )
+  }
+  process.once('SIGINT', interrupted)
+  try {
+    return await work()
+  } finally {
+    process.removeListener('SIGINT', interrupted)
+  }
+}
+
+async function reset(config: SystemConfig): Promise<number> {
+  const { rm } = await import('node:fs/promises')
+  await takeDown(config)
+  await rm(config.paths.dataDir, { recursive: true, force: true })
+  say(`Removed ${config.paths.dataDir}.`)
+  return 0
+}
+
+/** The supervisor itself: what runs in the background. */
+async function serve(config: SystemConfig): Promise<number> {
+  const ended = new Promise<void>((resolve) => {
+    process.once('SIGTERM', () => resolve())
+    process.once('SIGINT', () => resolve())
+  })
+  const { localDir } = config.paths
+  await recordSystem(localDir, [])
+  const system = await startSystem(config, say, (records) => recordSystem(localDir, records))
+  await ended
+  await system.shutdown()
+  await forgetSystem(localDir)
+  return 0
+}
+
+main().then(
+  (code) => {
+    process.exitCode = code
+  },
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exitCode = 1
+  },
+)

@@ -1,0 +1,19 @@
+import type { Connection } from './connection.ts'
+
+/** What a person needs to look around, on one screen. */
+export function describeSystem(connection: Connection): string {
+  const kubectl = `kubectl --kubeconfig ${connection.kubeconfig}`
+  return [
+    '',
+    `  API        ${connection.mssp_url}`,
+    `  Customers  ${connection.customer_url_template}`,
+    `  Metrics    ${connection.metrics_url}`,
+    `  Indexer    ${connection.indexer_url}/<slug>/`,
+    `  Sign in    ${connection.admin.email}  ${connection.admin.password}`,
+    '',
+    `  ${kubectl} get tenants`,
+    `  ${kubectl} describe tenants.service.dev/acme`,
+    `  ${kubectl} wait --for=condition=Ready tenants.service.dev/acme`,
+    '',
+  ].join('\n')
+}

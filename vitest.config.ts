@@ -1,0 +1,31 @@
+import { defineConfig } from 'vitest/config'
+
+const shared = { testTimeout: 30_000, hookTimeout: 240_000 } as const
+
+/** `unit` needs nothing; `system` runs against a real PostgreSQL and a real control plane; `e2e` against `make up`. */
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { ...shared, name: 'unit', include: ['*/src/**/*.test.ts', 'scripts/**/*.test.ts'] } },
+      {
+        test: {
+          ...shared,
+          name: 'system',
+          include: ['*/test/**/*.test.ts'],
+          exclude: ['e2e/**'],
+          globalSetup: ['dev/src/testing/global-setup.ts'],
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'e2e',
+          include: ['e2e/src/**/*.e2e.ts'],
+          fileParallelism: false,
+          testTimeout: 180_000,
+        },
+      },
+    ],
+  },
+})
