@@ -1,1 +1,7 @@
 export * from './port.ts'
+export { backoffMs } from './backoff.ts'
+export { createKubeClient } from './client.ts'
+export type { KubeClientOptions } from './client.ts'
+export type { KubeLog } from './credentials.ts'
+export { startReflector } from './reflector.ts'
+export type { ReflectorTuning } from './reflector.ts'

@@ -101,6 +101,8 @@ export type DeleteOptions = CallOptions & {
   readonly propagation?: 'Foreground' | 'Background'
 }
 
+export type ObjectList<T> = { readonly items: T[]; readonly resourceVersion: string }
+
 /**
  * The cluster port. Every call has a deadline (default 15 s), goes through pooled connections and fails with KubeError.
  * Objects are plain data.
@@ -111,10 +113,7 @@ export type KubeClient = {
   /** `null` when it does not exist. */
   get<T extends KubeObject>(type: ResourceType, key: ObjectKey, options?: CallOptions): Promise<T | null>
   /** All pages. */
-  list<T extends KubeObject>(
-    type: ResourceType,
-    options?: ListOptions,
-  ): Promise<{ items: T[]; resourceVersion: string }>
+  list<T extends KubeObject>(type: ResourceType, options?: ListOptions): Promise<ObjectList<T>>
   /** Fails with `AlreadyExists` when it exists. */
   create<T extends KubeObject>(type: ResourceType, object: T, options?: CallOptions): Promise<T>
   /** Optimistic: fails with `Conflict` unless `metadata.resourceVersion` is current. */
