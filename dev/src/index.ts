@@ -1,1 +1,11 @@
-export {}
+export { generateAlerts, loadAlerts, readAlertsFile } from './alerts/index.ts'
+export { startEmbeddedCluster } from './cluster/embedded.ts'
+export { connectApi, readKubeconfig } from './cluster/client.ts'
+export { testCluster } from './cluster/testing.ts'
+export { ensureTools } from './cluster/tools.ts'
+export { createTestDatabase } from './postgres/testing.ts'
+export { startIndexer } from './indexer/index.ts'
+export { readSystemConfig, type SystemConfig } from './system/config.ts'
+export type { Connection } from './system/connection.ts'
+export { RestError, signIn, type RestSession } from './system/rest.ts'
+export { startSystem, type System } from './system/system.ts'

@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { ensureTools, readSystemConfig, signIn, startSystem } from '@service/dev'
+import type { Connection, RestSession, System } from '@service/dev'
+import type { Tenant, TenantDetail } from '@service/wire'
+import postgres from 'postgres'
+
+export type World = {
+  readonly system: System
+  readonly connection: Connection
+  readonly rest: RestSession
+  readonly sql: postgres.Sql
+  kubectl(...args: readonly string[]): Promise<string>
+  end(): Promise<void>
+}
+
+/** A system of the test's own, in temporary folders, beside whatever else runs on this machine. */
+export async function startWorld(options: { separateOperator: boolean }): Promise<World> {
+  const directory = await mkdtemp(join(tmpdir(), 'service-e2e-'))
+  const lines: string[] = []
+  const config = {
+    ...readSystemConfig(),
+    separateOperator: options.separateOperator,
+    paths: {
+      dataDir: join('/var/tmp', `${directory.split('/').at(-1)}`),
+      localDir: join(directory, 'local'),
+    },
+  }
+  const system = await startSystem(config, (line) => lines.push(line)).catch((error: unknown) => {
+    throw new Error(`the system did not start:\n${lines.join('\n')}`, { cause: error })
+  })
+  const connection = system.connection()
+  const { kubectl } = await ensureTools()
+  const sql = postgres(connection.databases.mssp, { max: 2, fetch_types: false, onnotice: () => undefined })
+  return {
+    system,
+    connection,
+    rest: await signIn(connection),
+    sql,
+    kubectl: async (...args) => {
+      const run = promisify(execFile)
+      const { stdout } = await run(kubectl, ['--kubeconfig', connection.kubeconfig, ...args], {
+        timeout: 60_000,
+      })
+      return stdout
+    },
+    end: async () => {
+      await sql.end({ timeout: 5 })
+      await system.shutdown()
+      await rm(config.paths.dataDir, { recursive: true, force: true })
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+export async function until<T>(
+  what: string,
+  attempt: () => Promise<T | undefined | false>,
+  timeoutMs = 90_000,
+): Promise<T> {
+  const deadline = performance.now() + timeoutMs
+  let last: unknown
+  while (performance.now() < deadline) {
+    try {
+      const value = await attempt()
+      if (value !== undefined && value !== false) return value
+    } catch (error) {
+      last = error
+    }
+    await sleep(100)
+  }
+  throw new Error(`timed out waiting for ${what}`, { cause: last })
+}
+
+export const untilActive = (world: World, id: string): Promise<TenantDetail> =>
+  until(`tenant ${id} to be active`, async () => {
+    const tenant = await world.rest.call<TenantDetail>('GET', `/api/mssp/tenants/${id}`)
+    return tenant.state === 'active' ? tenant : undefined
+  })
+
+export const createTenant = (world: World, slug: string): Promise<Tenant> =>
+  world.rest.call<Tenant>('POST', '/api/mssp/tenants', {
+    slug,
+    display_name: `Tenant ${slug}`,
+    profile: 'small-dev',
+    llm: { base_url: 'https://llm.example/v1', model: 'm', api_key: CANARY },
+  })
+
+/** A secret that must stand nowhere but in its places. */
+export const CANARY = 'canary-key-6b1f0c9e5d'
+
+/** The whole history, oldest first, as `kind step from>to`. */
+export async function history(world: World, id: string): Promise<string[]> {
+  const rows = await world.sql<
+    { kind: string; from_state: string | null; to_state: string | null; step: string | null }[]
+  >`
+    select kind, from_state, to_state, details ->> 'step' as step from tenant_lifecycle_events
+    where tenant_id = ${id} order by journal_seq nulls first, at`
+  return rows.map((row) =>
+    [row.kind, row.step, row.from_state === row.to_state ? null : `${row.from_state}>${row.to_state}`]
+      .filter((part) => part !== null)
+      .join(' '),
+  )
+}

@@ -1,0 +1,135 @@
+import { generateAlerts, loadAlerts, readAlertsFile, readSystemConfig } from '@service/dev'
+import type { LifecycleEvent, TenantDetail } from '@service/wire'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CANARY, createTenant, history, startWorld, until, untilActive, type World } from './harness.ts'
+import { WHOLE_HISTORY } from './history.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld({ separateOperator: false })
+}, 900_000)
+afterAll(() => world?.end())
+
+describe('one REST call', () => {
+  let tenant: TenantDetail
+  const phases: string[] = []
+
+  it('walks a tenant from pending to active', async () => {
+    const created = await createTenant(world, 'acme')
+    expect(created).toMatchObject({ slug: 'acme', state: 'pending', error: null })
+    tenant = await until('tenant acme to be active', async () => {
+      const seen = await world.rest.call<TenantDetail>('GET', `/api/mssp/tenants/${created.id}`)
+      if (phases.at(-1) !== seen.state) phases.push(seen.state)
+      return seen.state === 'active' ? seen : undefined
+    })
+    expect(['pending', 'provisioning', 'active'].filter((phase) => phases.includes(phase))).toEqual(phases)
+    expect(phases.at(-1)).toBe('active')
+  })
+
+  it('tells the whole story by REST', async () => {
+    expect(tenant.steps.map((each) => [each.step, each.status])).toEqual(
+      ['namespace', 'secrets', 'release', 'workloads', 'heartbeat'].map((name) => [name, 'done']),
+    )
+    for (const type of [
+      'Ready',
+      'NamespaceReady',
+      'SecretsReady',
+      'ReleaseInstalled',
+      'WorkloadsReady',
+      'AdapterConnected',
+    ])
+      expect(tenant.conditions.find((each) => each.type === type)?.status, type).toBe('True')
+    expect(tenant.installation).toMatchObject({ namespace: 'tenant-acme', status: 'deployed', revision: 1 })
+    expect(tenant.runtime).toMatchObject({ health: 'ok' })
+    expect(tenant.llm).toMatchObject({ has_api_key: true })
+    expect(JSON.stringify(tenant)).not.toContain(CANARY)
+  })
+
+  it('leaves one lifecycle row for each step and transition, in order', async () => {
+    expect(await history(world, tenant.id)).toEqual(WHOLE_HISTORY)
+    const listed = await world.rest.call<{ items: LifecycleEvent[] }>(
+      'GET',
+      `/api/mssp/tenants/${tenant.id}/lifecycle?limit=200`,
+    )
+    expect(listed.items.map((each) => each.kind).toReversed()).toEqual(
+      WHOLE_HISTORY.map((line) => line.split(' ')[0]),
+    )
+  })
+
+  it('leaves the audit rows of the mutation and of each transition', async () => {
+    const rows = await world.sql<{ action: string; actor_principal: string }[]>`
+      select action, actor_principal from audit_log where tenant_id = ${tenant.id} order by timestamp, id`
+    expect(rows.map((row) => `${row.action} ${row.actor_principal}`)).toEqual([
+      'tenant.create User',
+      'tenant.state_changed System',
+      'tenant.state_changed System',
+    ])
+  })
+
+  it('is readable by kubectl', async () => {
+    await world.kubectl('wait', '--for=condition=Ready', 'tenants.service.dev/acme', '--timeout=30s')
+    expect(await world.kubectl('get', 'tenants')).toMatch(/acme\s+active\s+True/)
+    const described = await world.kubectl('describe', 'tenants.service.dev/acme')
+    for (const part of ['Phase:', 'active', 'Conditions:', 'Journal:', 'Events:', 'AdapterConnected'])
+      expect(described).toContain(part)
+    expect(described).not.toContain(CANARY)
+  })
+
+  it('keeps secrets where they belong', async () => {
+    const named = await world.kubectl('-n', 'tenant-acme', 'get', 'secrets', '-o', 'name')
+    for (const name of [
+      'adapter-token',
+      'runs-worker-token',
+      'tenant-llm-key',
+      'wazuh-authd-secret',
+      'wazuh-credentials',
+    ])
+      expect(named).toContain(`secret/${name}\n`)
+    const elsewhere = await world.kubectl(
+      'get',
+      'tenants,configmaps,events,deployments,pods',
+      '-A',
+      '-o',
+      'yaml',
+    )
+    expect(elsewhere).not.toContain(CANARY)
+    expect(elsewhere).not.toContain(Buffer.from(CANARY).toString('base64'))
+  })
+
+  it('stores the alerts exactly once, all accepted', async () => {
+    const { alertsFile } = readSystemConfig()
+    const alerts =
+      alertsFile === undefined
+        ? generateAlerts({ count: 300, seed: 7, until: new Date(), minutes: 60 })
+        : await readAlertsFile(alertsFile)
+    const ids = new Set(alerts.map((alert) => (alert as { id: string }).id))
+    await loadAlerts(world.connection.indexer_url, 'acme', alerts)
+    await until(`${ids.size} alerts to be stored`, async () => {
+      const [row] = await world.sql<{ count: number }[]>`
+        select count(*)::int as count from events where tenant_id = ${tenant.id} and kind = 'event.ingested'`
+      return (row?.count ?? 0) >= ids.size
+    })
+    // Two more polls of the adapter read the same five minutes again: nothing may come twice.
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    const stored = await world.sql<{ id: string; tenant_id: string }[]>`
+      select payload ->> 'source_event_id' as id, tenant_id from events where kind = 'event.ingested'`
+    expect(stored.length).toBe(ids.size)
+    expect(new Set(stored.map((row) => row.id))).toEqual(ids)
+    const [checkpoint] = await world.sql<{ dropped_total: string }[]>`
+      select dropped_total from adapter_checkpoints where tenant_id = ${tenant.id}`
+    expect(Number(checkpoint?.dropped_total)).toBe(0)
+  })
+})
+
+describe('failures on the way', () => {
+  it('an API killed at any moment of provisioning loses nothing', async () => {
+    for (const [index, delay] of [150, 700, 1500].entries()) {
+      const tenant = await createTenant(world, `killed-${index}`)
+      await new Promise((resolve) => setTimeout(resolve, delay))
+      world.system.kill('api')
+      const active = await untilActive(world, tenant.id)
+      expect(active.state).toBe('active')
+      expect(await history(world, tenant.id)).toEqual(WHOLE_HISTORY)
+    }
+  }, 300_000)
+})
