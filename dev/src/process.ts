@@ -34,6 +34,9 @@ export interface StartOptions {
   /** The whole environment of the child; default: the parent's. */
   env?: Readonly<Record<string, string | undefined>>
   cwd?: string
+  /** Run as another user (only root may). */
+  uid?: number
+  gid?: number
   /** Lead a process group of its own: a Ctrl-C in the terminal does not reach it. Default true. */
   detached?: boolean
 }
@@ -59,6 +62,8 @@ export async function startProcess(
       detached: group,
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       ...(options.env === undefined ? {} : { env: { ...options.env } }),
+      ...(options.uid === undefined ? {} : { uid: options.uid }),
+      ...(options.gid === undefined ? {} : { gid: options.gid }),
     })
   } finally {
     closeSync(log)
@@ -113,6 +118,19 @@ export function signal(record: ProcessRecord, name: NodeJS.Signals): void {
   if (!isRunning(record)) return
   try {
     process.kill(record.group ? -record.pid : record.pid, name)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+/**
+ * Kills what a process that has just ended left in its group. While such a member lives the number cannot
+ * belong to anybody else; call it at once, before a new process can get it.
+ */
+export function endGroup(record: ProcessRecord): void {
+  if (!record.group) return
+  try {
+    process.kill(-record.pid, 'SIGKILL')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
