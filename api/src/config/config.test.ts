@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import { ConfigError, helpText, parseMigrateConfig, parseServeConfig } from './index.ts'
+import { VARIABLES } from './variables.ts'
+
+const ID = '0197a000-0000-7000-8000-000000000001'
+const KEY = 'k'.repeat(32)
+const SERVE = {
+  SERVICE_MSSP_ORIGINS: 'http://localhost:8080, https://Console.Example.com:443/',
+  SERVICE_CUSTOMER_ORIGIN_PATTERN: 'http://*.localhost:8080',
+  SERVICE_DATABASE_APP_URL: 'postgres://service_app:x@127.0.0.1/service',
+  SERVICE_DATABASE_MSSP_URL: 'postgres://service_mssp:x@127.0.0.1/service',
+  SERVICE_JWT_SIGNING_KEY: KEY,
+  SERVICE_ADAPTER_SIGNING_KEY: `base64:${Buffer.alloc(40, 7).toString('base64')}`,
+  SERVICE_MSSP_ID: ID,
+  SERVICE_INSTALL_ID: ID,
+}
+const noFiles = (path: string): string => {
+  throw new Error(`no file ${path}`)
+}
+const problemsOf = (env: Record<string, string | undefined>): readonly string[] => {
+  try {
+    parseServeConfig(env, noFiles)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+  return []
+}
+
+test('reads a whole environment, with defaults', () => {
+  const config = parseServeConfig(SERVE, noFiles)
+  expect(config.hosts.msspOrigins).toEqual(['http://localhost:8080', 'https://console.example.com'])
+  expect(config.hosts.customer).toEqual({ protocol: 'http:', base: 'localhost:8080' })
+  expect(config.listen).toEqual({ host: '0.0.0.0', port: 8080 })
+  expect(config.cookieSecure).toBe(true)
+  expect(config.keys.adapter[0]).toHaveLength(40)
+  expect(config.keys.emailHmac).toHaveLength(32)
+  expect(config.keys.emailHmac).not.toEqual(config.keys.fingerprint)
+  expect(config.cluster).toEqual({ kind: 'in-cluster' })
+})
+
+test('names every missing variable with its form, at once', () => {
+  const problems = problemsOf({})
+  const required = Object.entries(VARIABLES).filter(([, variable]) => !('fallback' in variable))
+  const expected = required.filter(([name]) => name !== 'SERVICE_DATABASE_ADMIN_URL')
+  expect(problems.toSorted()).toEqual(
+    expected.map(([name, { expected: form }]) => `${name} is required: ${form}`).toSorted(),
+  )
+})
+
+test.each([
+  ['SERVICE_AUTH_MODE', 'both'],
+  ['SERVICE_LISTEN', '8080'],
+  ['SERVICE_LISTEN', 'localhost:70000'],
+  ['SERVICE_MSSP_ORIGINS', 'console.example.com'],
+  ['SERVICE_MSSP_ORIGINS', 'https://console.example.com/path'],
+  ['SERVICE_MSSP_ORIGINS', 'https://user@console.example.com'],
+  ['SERVICE_MSSP_ORIGINS', 'https://a.example.com,'],
+  ['SERVICE_CUSTOMER_ORIGIN_PATTERN', 'http://localhost:8080'],
+  ['SERVICE_CUSTOMER_ORIGIN_PATTERN', 'http://*.*.localhost'],
+  ['SERVICE_COOKIE_SECURE', 'yes'],
+  ['SERVICE_DATABASE_APP_URL', 'mysql://x'],
+  ['SERVICE_JWT_SIGNING_KEY', 'short'],
+  ['SERVICE_JWT_SIGNING_KEY', 'base64:AAAA'],
+  ['SERVICE_MSSP_ID', 'ABC'],
+  ['SERVICE_OPERATOR', 'on'],
+  ['SERVICE_ADAPTER_HEARTBEAT_SECONDS', '0'],
+  ['SERVICE_ADAPTER_HEARTBEAT_SECONDS', '1.5'],
+  ['SERVICE_DEFAULT_LLM_BASE_URL', 'ftp://x'],
+] as const)('refuses %s=%s without repeating the value', (name, value) => {
+  expect(problemsOf({ ...SERVE, [name]: value })).toEqual([`${name} must be ${VARIABLES[name].expected}`])
+})
+
+test('reads secrets from files and refuses two sources', () => {
+  const readFile = (path: string) => (path === '/keys/jwt' ? `${KEY}\n` : noFiles(path))
+  const { SERVICE_JWT_SIGNING_KEY: _, ...rest } = SERVE
+  const config = parseServeConfig({ ...rest, SERVICE_JWT_SIGNING_KEY_FILE: '/keys/jwt' }, readFile)
+  expect(Buffer.from(config.keys.jwt[0]).toString()).toBe(KEY)
+  expect(problemsOf({ ...rest, SERVICE_JWT_SIGNING_KEY_FILE: '/none' })).toContain(
+    'SERVICE_JWT_SIGNING_KEY_FILE must be the path of a readable file',
+  )
+  expect(problemsOf({ ...SERVE, SERVICE_JWT_SIGNING_KEY_FILE: '/keys/jwt' })).toContain(
+    'SERVICE_JWT_SIGNING_KEY and SERVICE_JWT_SIGNING_KEY_FILE exclude each other',
+  )
+})
+
+test('reserves the names of own hosts under the customer wildcard', () => {
+  const env = {
+    ...SERVE,
+    SERVICE_MSSP_ORIGINS: 'http://console-of-ours.localhost:8080,http://localhost:8080',
+  }
+  const { reservedSlugs } = parseServeConfig(env, noFiles).provisioning
+  expect(reservedSlugs.has('console-of-ours')).toBe(true)
+  expect(reservedSlugs.has('www')).toBe(true)
+  expect(reservedSlugs.has('acme')).toBe(false)
+})
+
+test('asks the init step for both halves of the first administrator', () => {
+  const env = {
+    SERVICE_DATABASE_ADMIN_URL: 'postgres://service_admin:x@127.0.0.1/service',
+    SERVICE_MSSP_ID: ID,
+    SERVICE_INSTALL_ID: ID,
+  }
+  expect(parseMigrateConfig(env, noFiles).admin).toBeNull()
+  expect(() => parseMigrateConfig({ ...env, SERVICE_BOOTSTRAP_ADMIN_EMAIL: 'a@b.example' }, noFiles)).toThrow(
+    'go together',
+  )
+  const whole = {
+    SERVICE_BOOTSTRAP_ADMIN_EMAIL: 'A@b.example',
+    SERVICE_BOOTSTRAP_ADMIN_PASSWORD: 'x'.repeat(12),
+  }
+  expect(parseMigrateConfig({ ...env, ...whole }, noFiles).admin).toEqual({
+    email: 'a@b.example',
+    password: 'x'.repeat(12),
+    mustChange: true,
+  })
+})
+
+test('the help names every variable', () => {
+  for (const name of Object.keys(VARIABLES)) expect(helpText()).toContain(name)
+})

@@ -1,0 +1,81 @@
+import { PASSWORD, SERVICE_TOKEN } from '@service/domain'
+import { httpUrl, text, UserEmail } from '@service/wire'
+import * as v from 'valibot'
+import type { Parser } from './reader.ts'
+
+export type Listen = { readonly host: string; readonly port: number }
+
+/** `{scheme}//{slug}.{base}`; `base` carries the port unless it is the scheme's own. */
+export type CustomerOrigins = { readonly protocol: 'http:' | 'https:'; readonly base: string }
+
+export const anyText: Parser<string> = (text) => text
+
+export const oneOf =
+  <const T extends string>(...choices: readonly T[]): Parser<T> =>
+  (text) =>
+    choices.find((choice) => choice === text)
+
+export const flag: Parser<boolean> = (text) => (text === 'true' ? true : text === 'false' ? false : undefined)
+
+export const wholeNumber =
+  (min: number, max: number): Parser<number> =>
+  (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    return value >= min && value <= max ? value : undefined
+  }
+
+export const uuid: Parser<string> = (text) =>
+  /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text) ? text : undefined
+
+export const namespace: Parser<string> = (text) =>
+  /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(text) ? text : undefined
+
+/** `host:port`, with brackets around an IPv6 address; port 0 asks for a free one. */
+export const listen: Parser<Listen> = (text) => {
+  const match = /^(\[[0-9a-fA-F:.]+\]|[^:\s]+):(\d{1,5})$/.exec(text)
+  const port = Number(match?.[2])
+  if (match?.[1] === undefined || port > 65_535) return undefined
+  return { host: match[1].replace(/^\[|\]$/g, ''), port }
+}
+
+/** An origin in its canonical writing: lower case, no default port, nothing after the host. */
+export const origin: Parser<string> = (text) => {
+  if (!URL.canParse(text)) return undefined
+  const url = new URL(text)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
+  const bare = url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+  return bare && url.pathname === '/' && !url.hostname.includes('*') ? url.origin : undefined
+}
+
+export const origins: Parser<readonly [string, ...string[]]> = (text) => {
+  const [first, ...rest] = text.split(',').map((part) => origin(part.trim()))
+  if (first === undefined || rest.includes(undefined)) return undefined
+  return [first, ...(rest as string[])]
+}
+
+export const customerOrigins: Parser<CustomerOrigins> = (text) => {
+  const match = /^(https?:)\/\/\*\.([^*/]+)\/?$/i.exec(text)
+  if (match?.[1] === undefined || match[2] === undefined) return undefined
+  const parsed = origin(`${match[1]}//${match[2]}`)
+  if (parsed === undefined) return undefined
+  const url = new URL(parsed)
+  return { protocol: url.protocol as CustomerOrigins['protocol'], base: url.host }
+}
+
+export const postgresUrl: Parser<string> = (text) =>
+  URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol) ? text : undefined
+
+export const webAddress: Parser<string> = (value) => (v.is(httpUrl(500), value) ? value : undefined)
+
+export const email: Parser<string> = (value) => (v.is(UserEmail, value) ? value.toLowerCase() : undefined)
+
+export const password: Parser<string> = (value) =>
+  v.is(text(PASSWORD.minLength, PASSWORD.maxLength), value) ? value : undefined
+
+/** Bytes of a key: `base64:<data>`, or the UTF-8 bytes of the text itself. */
+export const signingKey: Parser<Uint8Array> = (text) => {
+  const encoded = /^base64:([A-Za-z0-9+/_-]+={0,2})$/.exec(text)?.[1]
+  if (text.startsWith('base64:') && encoded === undefined) return undefined
+  const bytes = encoded === undefined ? Buffer.from(text, 'utf8') : Buffer.from(encoded, 'base64')
+  return bytes.length >= SERVICE_TOKEN.minKeyBytes ? new Uint8Array(bytes) : undefined
+}

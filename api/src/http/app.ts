@@ -1,0 +1,54 @@
+import type { Clock } from '@service/domain'
+import { Hono } from 'hono'
+import type { Log } from '../log.ts'
+import type { AuthenticationDependencies } from './middleware/identity.ts'
+import { identify } from './middleware/identity.ts'
+import { authorize, requireTarget } from './middleware/access.ts'
+import { readInput } from './middleware/input.ts'
+import { findHost, findRoute } from './middleware/find.ts'
+import { csrf } from './middleware/csrf.ts'
+import { answer } from './middleware/answer.ts'
+import { observe, type RequestObserver } from './middleware/observe.ts'
+import { requestId } from './middleware/request-id.ts'
+import { securityHeaders } from './middleware/security-headers.ts'
+import { problemResponse } from './problem.ts'
+import { createRouteTable } from './route-table.ts'
+import type { HostTable } from './hosts.ts'
+import type { Handlers, HttpEnv } from './types.ts'
+
+export type HttpDependencies = AuthenticationDependencies & {
+  readonly authMode: 'internal' | 'proxy'
+  readonly hosts: HostTable
+  readonly cookieSecure: boolean
+  readonly clock: Clock
+  readonly log: Log
+  readonly handlers: Handlers
+  readonly onRequest: RequestObserver
+  /** Turns a failure of what stands behind the API into an expected one (503); anything else comes back as it is. */
+  readonly explain: (error: unknown) => unknown
+}
+
+/** The whole API. The order of the checks is decision 1.4: each line may end the request, and the first one wins. */
+export function createApp(deps: HttpDependencies): Hono<HttpEnv> {
+  const table = createRouteTable(deps.handlers, deps.authMode)
+  const app = new Hono<HttpEnv>()
+
+  app.use(requestId()) // every answer carries an id
+  app.use(securityHeaders(deps.cookieSecure))
+  app.use(observe(deps)) // one log line and one measurement a request
+  app.use(findHost(deps.hosts))
+  app.use(findRoute(table)) // 404 not_found, 405 method_not_allowed
+  app.use(csrf()) // 403 csrf_failed
+  app.use(identify(deps)) // 401 unauthenticated, invalid_token
+  app.use(authorize()) // 403 wrong_audience, password_change_required, capability_missing
+  app.use(requireTarget()) // 404 not_found
+  app.use(readInput()) // 413, 415, 400, 422
+  app.all('*', answer()) // 412, 409 and the deed itself
+
+  app.onError((error, c) => {
+    const explained = deps.explain(error)
+    const response = problemResponse(explained, { instance: c.req.path, requestId: c.get('requestId') })
+    return response
+  })
+  return app
+}

@@ -1,0 +1,39 @@
+import { BODY, type FieldError, ServiceError } from '@service/domain'
+import { fieldErrors, type Route } from '@service/wire'
+import type { MiddlewareHandler } from 'hono'
+import * as v from 'valibot'
+import { readBody, requireJson } from '../body.ts'
+import { parseJson } from '../json.ts'
+import { queryObject } from '../query.ts'
+import type { HttpEnv } from '../types.ts'
+
+const NOTHING = v.strictObject({})
+const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/** Reads and validates query and body: 413, 415, 400, then 422 with the findings of both. */
+export const readInput = (): MiddlewareHandler<HttpEnv> => async (c, next) => {
+  const { route } = c.get('matched')
+  const value = BODILESS.has(c.req.method) ? undefined : await bodyValue(c.req.raw, route)
+  const errors: FieldError[] = []
+  const query = validated(route.query ?? NOTHING, queryObject(new URL(c.req.url).searchParams), errors)
+  const body = value === undefined ? undefined : validated(route.body ?? NOTHING, value, errors)
+  if (errors.length > 0) throw new ServiceError('validation_failed', undefined, { errors })
+  c.set('query', route.query === undefined ? undefined : query)
+  c.set('body', route.body === undefined ? undefined : body)
+  await next()
+}
+
+/** `undefined` for an empty body where none is needed. */
+async function bodyValue(request: Request, route: Route): Promise<unknown> {
+  const bytes = await readBody(request, route.bodyLimit ?? BODY.json)
+  if (bytes.byteLength === 0 && route.body === undefined) return undefined
+  requireJson(request.headers)
+  if (bytes.byteLength === 0) throw new ServiceError('malformed_request', 'A body is needed')
+  return parseJson(bytes)
+}
+
+function validated(schema: v.GenericSchema, input: unknown, errors: FieldError[]): unknown {
+  const result = v.safeParse(schema, input)
+  if (!result.success) errors.push(...fieldErrors(result.issues))
+  return result.output
+}

@@ -1,0 +1,88 @@
+import type { HttpBindings } from '@hono/node-server'
+import type {
+  AdapterPrincipal,
+  MsspPrincipal,
+  Principal,
+  TenantPrincipal,
+  UserPrincipal,
+} from '@service/domain'
+import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteId, RouteOf } from '@service/wire'
+import type { WorkerPrincipal } from '@service/domain'
+import type { SessionRecord } from '../verbs/auth/session.ts'
+import type { KnownHost } from './hosts.ts'
+
+type PrincipalOfAccess<K> = K extends 'mssp'
+  ? MsspPrincipal
+  : K extends 'tenant'
+    ? TenantPrincipal
+    : K extends 'session'
+      ? UserPrincipal
+      : K extends 'adapter'
+        ? AdapterPrincipal
+        : K extends 'worker'
+          ? WorkerPrincipal
+          : null
+type SessionOfAccess<K> = K extends 'mssp' | 'tenant' | 'session' ? SessionRecord : null
+type AccessOf<Id extends RouteId> = RouteOf<Id>['access']['kind']
+
+/** All that a handler sees of a request: proven identity and validated input, never headers or cookies of its own choice. */
+export type Call<Id extends RouteId> = {
+  readonly principal: PrincipalOfAccess<AccessOf<Id>>
+  readonly session: SessionOfAccess<AccessOf<Id>>
+  readonly params: ParamsOf<Id>
+  readonly query: QueryOf<Id>
+  readonly body: BodyOf<Id>
+  readonly client: Client
+}
+
+/** Where a request comes from. */
+export type Client = {
+  readonly requestId: string
+  readonly ip: string
+  readonly userAgent: string | null
+  readonly host: KnownHost
+  /** Value of the session cookie, unproven. */
+  readonly cookie: string | null
+}
+
+export type Answer<T> = {
+  readonly body: T
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+export type Handler<Id extends RouteId> = (call: Call<Id>) => Promise<Answer<ResponseOf<Id>>>
+/** One for every row of the route table: a row without a handler does not compile. */
+export type Handlers = { readonly [Id in RouteId]: Handler<Id> }
+
+export type Identity = { readonly principal: Principal; readonly session: SessionRecord | null } | null
+
+/** The handler of a matched row, with the row's own types forgotten: the pipeline has checked them against its schemas. */
+export type AnyHandler = (call: {
+  readonly principal: Principal | null
+  readonly session: SessionRecord | null
+  readonly params: unknown
+  readonly query: unknown
+  readonly body: unknown
+  readonly client: Client
+}) => Promise<Answer<unknown>>
+
+export type Matched = {
+  readonly id: RouteId
+  readonly route: Route
+  readonly handler: AnyHandler
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** What the middleware leave for each other on the context. */
+export type HttpEnv = {
+  Bindings: Partial<HttpBindings>
+  Variables: {
+    requestId: string
+    matched: Matched
+    host: KnownHost
+    identity: Identity
+    params: unknown
+    query: unknown
+    body: unknown
+  }
+}

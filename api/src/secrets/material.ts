@@ -1,0 +1,132 @@
+import { SECRETS_REVISION_ANNOTATION } from '@service/crds'
+import {
+  llmCopySecretName,
+  materialKey,
+  materialSecretName,
+  NAMESPACE_LABELS,
+  ServiceError,
+  TENANT_SECRETS,
+} from '@service/domain'
+import { isKubeError, type KubeClient, type KubeObject, NAMESPACES, SECRETS } from '@service/kube'
+import type { ServiceTokens, TokenSubject } from '../tokens/tokens.ts'
+import { randomPassword, randomText } from './random.ts'
+
+/** Marks the install-namespace Secrets that hold a tenant's material, so that those without a row can be found. */
+export const MATERIAL_LABEL = 'service.dev/material'
+const ADMIN_PASSWORD = 32
+const ENROLMENT_SECRET = 48
+const CALL_MS = 5_000
+
+type Secret = KubeObject & {
+  readonly type: 'Opaque'
+  readonly data: Readonly<Record<string, string>>
+}
+
+/** All of a tenant's material, by the key of the Secret that carries it to the operator (decision 8.8). */
+export async function generateMaterial(
+  tokens: ServiceTokens,
+  subject: TokenSubject,
+  llmApiKey: string,
+): Promise<Readonly<Record<string, string>>> {
+  const { adapterToken, runsWorkerToken, llmKey, wazuhAuthd, wazuhCredentials } = TENANT_SECRETS
+  return {
+    [materialKey(adapterToken.name, 'token')]: (await tokens.mint('adapter', subject)).token,
+    [materialKey(runsWorkerToken.name, 'token')]: (await tokens.mint('worker', subject)).token,
+    [materialKey(llmKey.name, 'api_key')]: llmApiKey,
+    [materialKey(wazuhAuthd.name, 'password')]: randomText(ENROLMENT_SECRET),
+    [materialKey(wazuhCredentials.name, 'indexer_username')]: 'admin',
+    [materialKey(wazuhCredentials.name, 'indexer_password')]: randomPassword(ADMIN_PASSWORD),
+    [materialKey(wazuhCredentials.name, 'dashboard_password')]: randomPassword(ADMIN_PASSWORD),
+    [materialKey(wazuhCredentials.name, 'api_username')]: 'wazuh-wui',
+    [materialKey(wazuhCredentials.name, 'api_password')]: randomPassword(ADMIN_PASSWORD),
+  }
+}
+
+export type MaterialStore = {
+  /** Writes both Secrets of a new tenant. Fails with `unavailable` when the cluster cannot take them. */
+  create(tenantId: string, secretsRevision: number, material: Readonly<Record<string, string>>): Promise<void>
+  /** Takes back what `create` wrote, when the tenant certainly has no row. Best effort: the rest is collected later. */
+  discard(tenantId: string): Promise<void>
+}
+
+export function createMaterialStore(cluster: KubeClient | null, namespace: string): MaterialStore {
+  return {
+    async create(tenantId, secretsRevision, material) {
+      if (cluster === null) throw unavailable()
+      const llmKey = material[materialKey(TENANT_SECRETS.llmKey.name, 'api_key')] ?? ''
+      try {
+        await createInNamespace(
+          cluster,
+          secret(namespace, materialSecretName(tenantId), tenantId, material, secretsRevision),
+        )
+        await createInNamespace(
+          cluster,
+          secret(namespace, llmCopySecretName(tenantId), tenantId, { api_key: llmKey }, secretsRevision),
+        )
+      } catch (error) {
+        throw isKubeError(error) ? unavailable(error) : error
+      }
+    },
+    async discard(tenantId) {
+      if (cluster === null) return
+      const names = [materialSecretName(tenantId), llmCopySecretName(tenantId)]
+      await Promise.allSettled(
+        names.map((name) => cluster.delete(SECRETS, { name, namespace }, { timeoutMs: CALL_MS })),
+      )
+    },
+  }
+}
+
+/** The install's namespace is made on the way, where nobody has made it (development). */
+async function createInNamespace(cluster: KubeClient, object: Secret): Promise<void> {
+  try {
+    await cluster.create(SECRETS, object, { timeoutMs: CALL_MS })
+  } catch (error) {
+    const name = object.metadata.namespace
+    if (!isKubeError(error, 'NotFound') || name === undefined) throw error
+    const labels = { [NAMESPACE_LABELS.managedBy]: 'service' }
+    await cluster
+      .create(
+        NAMESPACES,
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } },
+        { timeoutMs: CALL_MS },
+      )
+      .catch((failure: unknown) => {
+        if (!isKubeError(failure, 'AlreadyExists')) throw failure
+      })
+    await cluster.create(SECRETS, object, { timeoutMs: CALL_MS })
+  }
+}
+
+function secret(
+  namespace: string,
+  name: string,
+  tenantId: string,
+  texts: Readonly<Record<string, string>>,
+  secretsRevision: number,
+): Secret {
+  const data = Object.fromEntries(
+    Object.entries(texts).map(([key, text]) => [key, Buffer.from(text, 'utf8').toString('base64')]),
+  )
+  const labels = {
+    [NAMESPACE_LABELS.managedBy]: 'service',
+    [NAMESPACE_LABELS.tenantId]: tenantId,
+    [MATERIAL_LABEL]: 'true',
+  }
+  const annotations = { [SECRETS_REVISION_ANNOTATION]: String(secretsRevision) }
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace, labels, annotations },
+    type: 'Opaque',
+    data,
+  }
+}
+
+const unavailable = (cause?: unknown): ServiceError =>
+  new ServiceError(
+    'unavailable',
+    'The cluster cannot be reached, so the secrets of the tenant cannot be stored',
+    {},
+    cause,
+  )
