@@ -1,1 +1,7 @@
+export * from './conditions.ts'
+export * from './config.ts'
+export * from './crd.ts'
+export * from './spec.ts'
+export * from './status.ts'
+export * from './structural.ts'
 export * from './tenant.ts'
