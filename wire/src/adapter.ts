@@ -8,14 +8,15 @@ import {
   TENANT_STATES,
 } from '@service/domain'
 import * as v from 'valibot'
-import { dateTime, eventText, integer, text, timestamp, uuid } from './text.ts'
+import { anyObject, looseObject, strictObject } from './object.ts'
+import { dateTime, eventText, integer, isStorable, text, timestamp, uuid } from './text.ts'
 
 const list = <const S extends v.GenericSchema>(item: S, max: number) =>
   v.optional(v.pipe(v.array(item), v.maxLength(max, `must be at most ${max} items`)), [])
 const nullish = <const S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema), null)
 
 /** Decision 5.1. */
-export const WireEntity = v.object({
+export const WireEntity = looseObject({
   type: v.picklist(['user', 'host', 'ip', 'process', 'hash', 'domain', 'port']),
   value: eventText(1, EVENT.entityValue),
   role: nullish(v.picklist(['actor', 'target', 'src', 'dst', 'parent'])),
@@ -24,9 +25,9 @@ export const WireEntity = v.object({
 export type WireEntity = v.InferOutput<typeof WireEntity>
 
 const mitreList = list(eventText(1, 255), EVENT.mitre)
-export const WireMitre = v.object({ ids: mitreList, tactics: mitreList, techniques: mitreList })
+export const WireMitre = looseObject({ ids: mitreList, tactics: mitreList, techniques: mitreList })
 
-export const IngestedIoc = v.object({
+export const IngestedIoc = looseObject({
   type: eventText(1, EVENT.iocType),
   value: eventText(1, EVENT.iocValue),
 })
@@ -35,7 +36,7 @@ export const IngestedIoc = v.object({
  * S "AdapterEvent". Unknown keys are dropped, so that a newer adapter can talk to an older API (decision 1.2);
  * NUL and lone surrogates in texts become U+FFFD (decision 1.8).
  */
-export const AdapterEvent = v.object({
+export const AdapterEvent = looseObject({
   source_event_id: eventText(1, EVENT.sourceEventId),
   severity: integer(0, EVENT.severityMax),
   source: v.optional(eventText(1, EVENT.source), DEFAULT_EVENT_SOURCE),
@@ -48,7 +49,7 @@ export const AdapterEvent = v.object({
   mitre: nullish(WireMitre),
   observed_at: nullish(dateTime),
   ts: nullish(dateTime),
-  raw: nullish(v.record(v.string(), v.unknown())),
+  raw: nullish(anyObject),
   redaction_version: nullish(eventText(0, EVENT.redactionVersion)),
   rule_groups: list(eventText(0, 255), EVENT.ruleGroups),
   rule_id: nullish(eventText(0, EVENT.ruleId)),
@@ -60,7 +61,7 @@ export type AdapterEvent = v.InferOutput<typeof AdapterEvent>
 export type AdapterEventInput = v.InferInput<typeof AdapterEvent>
 
 /** Decision 5.2. The items stay `unknown` here: each is validated by itself, so that a bad one is rejected alone. */
-export const EventBatch = v.strictObject({
+export const EventBatch = strictObject({
   events: v.pipe(
     v.array(v.unknown()),
     v.minLength(EVENT_BATCH.min, 'must not be empty'),
@@ -99,8 +100,18 @@ export function jsonDepth(value: unknown, stopAt: number): number {
   return deepest + 1
 }
 
+function holdsOnlyStorable(value: unknown): boolean {
+  let storable = true
+  JSON.stringify(value, (key, member: unknown) => {
+    storable &&= isStorable(key) && (typeof member !== 'string' || isStorable(member))
+    return member
+  })
+  return storable
+}
+
 const Metrics = v.pipe(
-  v.record(v.string(), v.unknown()),
+  anyObject,
+  v.check((value) => holdsOnlyStorable(value), 'must not contain NUL or unpaired surrogates'),
   v.check(
     (value) => jsonDepth(value, JSON_DEPTH.heartbeatMetrics + 1) <= JSON_DEPTH.heartbeatMetrics,
     `must not be nested deeper than ${JSON_DEPTH.heartbeatMetrics}`,
@@ -112,7 +123,7 @@ const Metrics = v.pipe(
 )
 
 /** S "AdapterHeartbeatPayload". */
-export const Heartbeat = v.strictObject({
+export const Heartbeat = strictObject({
   tenant_id: uuid,
   version: text(1, 64),
   health: text(1, HEARTBEAT.healthLength),
@@ -149,10 +160,10 @@ export const Checkpoint = v.object({
   dropped_total: v.number(),
 })
 export type Checkpoint = v.InferOutput<typeof Checkpoint>
-export const CheckpointQuery = v.strictObject({
+export const CheckpointQuery = strictObject({
   source: v.optional(text(1, EVENT.source), DEFAULT_EVENT_SOURCE),
 })
-export const CheckpointUpdate = v.strictObject({
+export const CheckpointUpdate = strictObject({
   source: v.optional(text(1, EVENT.source), DEFAULT_EVENT_SOURCE),
   cursor_ts: v.nullable(dateTime),
   cursor_event_id: v.nullable(text(1, EVENT.sourceEventId)),

@@ -1,5 +1,6 @@
 import { PASSWORD, ROLES } from '@service/domain'
 import * as v from 'valibot'
+import { strictObject } from './object.ts'
 import { email, text, timestamp, uuid } from './text.ts'
 
 /** Decision 2.5. */
@@ -23,13 +24,13 @@ export const Identity = v.object({
 export type Identity = v.InferOutput<typeof Identity>
 
 /** Decision 2.1. Any text is looked up, so that a malformed address fails like an unknown one. */
-export const LoginRequest = v.strictObject({ email: text(1, 320), password: text(1, PASSWORD.maxLength) })
+export const LoginRequest = strictObject({ email: text(1, 320), password: text(1, PASSWORD.maxLength) })
 export type LoginRequest = v.InferOutput<typeof LoginRequest>
 export const LoginResponse = v.object({ user: Identity, must_change: v.boolean() })
 export type LoginResponse = v.InferOutput<typeof LoginResponse>
 
 /** Decision 2.4: taken verbatim. */
-export const PasswordChangeRequest = v.strictObject({
+export const PasswordChangeRequest = strictObject({
   old_password: text(1, PASSWORD.maxLength),
   new_password: text(PASSWORD.minLength, PASSWORD.maxLength),
 })

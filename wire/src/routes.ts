@@ -22,6 +22,7 @@ import {
   TenantListQuery,
   TenantOnboard,
 } from './tenant.ts'
+import { strictObject } from './object.ts'
 import { uuid } from './text.ts'
 
 /** Who may call a route. `session` is any signed-in user; a user route names one capability (decision 2.8). */
@@ -54,8 +55,8 @@ export type Route = {
   readonly idempotent?: true
 }
 
-const noQuery = v.strictObject({})
-const byId = v.strictObject({ id: uuid })
+const noQuery = strictObject({})
+const byId = strictObject({ id: uuid })
 const publicAccess = { kind: 'public' } as const
 const session = { kind: 'session' } as const
 const mssp = <const C extends MsspCapability>(capability: C) => ({ kind: 'mssp', capability }) as const

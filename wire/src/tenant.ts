@@ -1,6 +1,7 @@
 import { LIFECYCLE_KINDS, PROFILE_NAMES, SLUG, STEPS, STEP_STATUSES, TENANT_STATES } from '@service/domain'
 import * as v from 'valibot'
 import { page, pageQuery, queryFlag, repeatable } from './list.ts'
+import { strictObject } from './object.ts'
 import { email, httpUrl, instant, integer, text, timestamp, uuid } from './text.ts'
 
 export const Slug = v.pipe(
@@ -10,7 +11,7 @@ export const Slug = v.pipe(
 
 const colour = v.nullable(text(0, 16))
 /** S "BrandingUpdate": all optional and nullable. */
-export const BrandingUpdate = v.strictObject({
+export const BrandingUpdate = strictObject({
   app_name: v.optional(v.nullable(text(0, 255))),
   favicon_url: v.optional(v.nullable(httpUrl(500))),
   logo_url: v.optional(v.nullable(httpUrl(500))),
@@ -34,7 +35,7 @@ const hostname = v.pipe(
   ),
 )
 
-const TenantLlm = v.strictObject({
+const TenantLlm = strictObject({
   provider: v.optional(text(1, 64)),
   base_url: v.optional(httpUrl(500)),
   model: v.optional(text(0, 255)),
@@ -42,7 +43,7 @@ const TenantLlm = v.strictObject({
 })
 
 /** Decision 3.3: the tenant configuration; only `slug` and `display_name` have no default. */
-export const TenantCreate = v.strictObject({
+export const TenantCreate = strictObject({
   slug: Slug,
   display_name: text(1, 255),
   profile: v.optional(v.picklist(PROFILE_NAMES), 'pilot'),
@@ -50,13 +51,13 @@ export const TenantCreate = v.strictObject({
   contact_email: v.optional(email),
   branding: v.optional(BrandingUpdate, {}),
   llm: v.optional(TenantLlm, {}),
-  integrations: v.optional(v.strictObject({ external_cortex_url: v.optional(httpUrl(500), '') }), {}),
+  integrations: v.optional(strictObject({ external_cortex_url: v.optional(httpUrl(500), '') }), {}),
   components: v.optional(
-    v.strictObject({
-      linuxep: v.optional(v.strictObject({ enabled: v.optional(v.boolean(), false) }), {}),
+    strictObject({
+      linuxep: v.optional(strictObject({ enabled: v.optional(v.boolean(), false) }), {}),
       wazuh: v.optional(
-        v.strictObject({
-          dashboard: v.optional(v.strictObject({ enabled: v.optional(v.boolean()) }), {}),
+        strictObject({
+          dashboard: v.optional(strictObject({ enabled: v.optional(v.boolean()) }), {}),
         }),
         {},
       ),
@@ -64,31 +65,31 @@ export const TenantCreate = v.strictObject({
     {},
   ),
   wazuh_ingress: v.optional(
-    v.strictObject({
+    strictObject({
       mode: v.optional(v.picklist(['loadbalancer', 'edge-haproxy']), 'loadbalancer'),
       hostname: v.optional(hostname, ''),
     }),
     {},
   ),
   runs_worker: v.optional(
-    v.strictObject({
+    strictObject({
       concurrency: v.optional(integer(1, 32), 1),
       drain_seconds: v.optional(integer(0, 3600), 60),
     }),
     {},
   ),
   network: v.optional(
-    v.strictObject({
+    strictObject({
       allowed_llm_hosts: v.optional(v.pipe(v.array(hostname), v.maxLength(32, 'must be at most 32 hosts'))),
     }),
     {},
   ),
-  triage: v.optional(v.strictObject({ auto_close: v.optional(v.boolean(), false) }), {}),
+  triage: v.optional(strictObject({ auto_close: v.optional(v.boolean(), false) }), {}),
 })
 export type TenantCreate = v.InferOutput<typeof TenantCreate>
 
 /** Decision 3.3. */
-export const TenantOnboard = v.strictObject({
+export const TenantOnboard = strictObject({
   slug: Slug,
   display_name: text(1, 255),
   profile: v.optional(v.picklist(PROFILE_NAMES), 'pilot'),
@@ -223,7 +224,7 @@ export const TenantDetail = v.object({
 })
 export type TenantDetail = v.InferOutput<typeof TenantDetail>
 
-export const TenantListQuery = v.strictObject({
+export const TenantListQuery = strictObject({
   ...pageQuery,
   state: repeatable(v.picklist(TENANT_STATES)),
   q: v.optional(text(1, 255)),
@@ -243,7 +244,7 @@ export const LifecycleEvent = v.object({
   details: v.record(v.string(), v.unknown()),
 })
 export type LifecycleEvent = v.InferOutput<typeof LifecycleEvent>
-export const LifecycleQuery = v.strictObject({
+export const LifecycleQuery = strictObject({
   ...pageQuery,
   kind: repeatable(v.picklist(LIFECYCLE_KINDS)),
   since: v.optional(instant),

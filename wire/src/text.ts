@@ -18,10 +18,10 @@ const bounded = (min: number, max: number) => {
   return v.check<string, string>(within, message)
 }
 
-const storable = v.check<string, string>(
-  (value) => !UNSTORABLE.test(value),
-  'must not contain NUL or unpaired surrogates',
-)
+/** Whether the database can hold a text: no NUL, no unpaired surrogates. */
+export const isStorable = (value: string): boolean => !UNSTORABLE.test(value)
+
+const storable = v.check<string, string>(isStorable, 'must not contain NUL or unpaired surrogates')
 
 /** A text of a request body or query: NUL and lone surrogates are refused (decision 1.8). */
 export const text = (min: number, max: number) =>
@@ -44,11 +44,17 @@ export const uuid = v.pipe(
 
 const RFC3339 =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?(Z|[+-]\d{2}:?\d{2})$/i
+/** A moment that exists and that every store can hold: the years 1 to 9999 in UTC. */
+function isMoment(value: string): boolean {
+  const year = new Date(value).getUTCFullYear()
+  return year >= 1 && year <= 9999
+}
+
 /** RFC 3339; offsets like `+0000` are accepted, as Wazuh writes them (decision 5.3). */
 export const dateTime = v.pipe(
   v.string(),
   v.regex(RFC3339, 'must be an RFC 3339 date-time'),
-  v.check((value) => !Number.isNaN(Date.parse(value)), 'must be an existing date-time'),
+  v.check(isMoment, 'must be an existing date-time'),
   v.metadata({ format: 'date-time' }),
 )
 
@@ -56,7 +62,7 @@ export const dateTime = v.pipe(
 export const instant = v.pipe(
   v.string(),
   v.check(
-    (value) => (RFC3339.test(value) || /^\d{4}-\d{2}-\d{2}$/.test(value)) && !Number.isNaN(Date.parse(value)),
+    (value) => (RFC3339.test(value) || /^\d{4}-\d{2}-\d{2}$/.test(value)) && isMoment(value),
     'must be an RFC 3339 date-time or a date',
   ),
   v.transform((value) => new Date(value)),

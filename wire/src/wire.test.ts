@@ -1,5 +1,5 @@
 import { EVENT } from '@service/domain'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { AdapterEvent, EventBatch, Heartbeat, jsonDepth } from './adapter.ts'
@@ -180,5 +180,25 @@ describe('jsonDepth', () => {
     let deep: unknown = 1
     for (let level = 0; level < 100_000; level += 1) deep = [deep]
     expect(jsonDepth(deep, 33)).toBe(34)
+  })
+})
+
+describe('objects', () => {
+  it.each(['branding', 'llm', 'network', 'components'])('refuse an array for %s', (key) => {
+    const tenant = { slug: 'acme', display_name: 'Acme', [key]: [] }
+    expect(errorsOf(TenantCreate, tenant)).toMatchObject([{ pointer: `/${key}`, code: 'invalid_type' }])
+  })
+  it('refuse arrays for free-form objects, and what no store can hold in them', () => {
+    const heartbeat = { tenant_id: '0197a000-0000-7000-8000-000000000001', version: '1', health: 'ok' }
+    expect(v.is(Heartbeat, { ...heartbeat, metrics: { a: { b: 'x' } } })).toBe(true)
+    expect(v.is(Heartbeat, { ...heartbeat, metrics: [] })).toBe(false)
+    expect(v.is(Heartbeat, { ...heartbeat, metrics: { a: 'x\u0000' } })).toBe(false)
+    expect(v.is(Heartbeat, { ...heartbeat, metrics: { a: { '\uD800': 1 } } })).toBe(false)
+    expect(v.is(AdapterEvent, { source_event_id: '1', severity: 1, raw: [] })).toBe(false)
+  })
+  it('moments stay where every store can hold them', () => {
+    expect(v.is(dateTime, '0001-01-01T00:00:00+14:00')).toBe(false)
+    expect(v.is(dateTime, '9999-12-31T23:59:59-01:00')).toBe(false)
+    expect(v.is(dateTime, '9999-12-31T23:59:59Z')).toBe(true)
   })
 })
