@@ -1,12 +1,9 @@
 import * as v from 'valibot'
 
-/** valibot takes an array for an object of optional keys; on our wire an array is never an object. */
+/** valibot takes an array for an object of optional keys; on our wire an array is no more an object than `null` is. */
 function notArray<S extends v.GenericSchema>(schema: S): S {
-  const run: S['~run'] = (dataset, config) => {
-    if (!Array.isArray(dataset.value)) return schema['~run'](dataset, config)
-    v._addIssue(schema, 'type', dataset, config)
-    return dataset as unknown as v.OutputDataset<v.InferOutput<S>, v.InferIssue<S>>
-  }
+  const run: S['~run'] = (dataset, config) =>
+    schema['~run'](Array.isArray(dataset.value) ? { value: null } : dataset, config)
   return Object.defineProperties({} as S, {
     ...Object.getOwnPropertyDescriptors(schema),
     '~run': { value: run, enumerable: true },

@@ -1,5 +1,5 @@
 import { BODY, type MsspCapability, type TenantCapability } from '@service/domain'
-import * as v from 'valibot'
+import type * as v from 'valibot'
 import {
   AdapterConfig,
   Checkpoint,
