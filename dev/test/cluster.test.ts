@@ -1,16 +1,19 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectApi, readKubeconfig } from '../src/cluster/client.ts'
 import type { ApiClient } from '../src/cluster/client.ts'
+import { announceTestCluster, readClusterConfig } from '../src/cluster/config.ts'
 import { startEmbeddedCluster } from '../src/cluster/embedded.ts'
 import type { EmbeddedCluster } from '../src/cluster/embedded.ts'
 import { startTestCluster, testCluster } from '../src/cluster/testing.ts'
 import { requiredVersion } from '../src/cluster/tool-modules.ts'
 import { ensureTools } from '../src/cluster/tools.ts'
 import { isRunning, signal } from '../src/process.ts'
+import type { ProcessRecord } from '../src/process.ts'
 
 const MINUTE = 60_000
 
@@ -150,10 +153,34 @@ describe('a cluster whose component cannot start', () => {
   )
 })
 
+describe('a cluster whose parent was killed', () => {
+  it('is ended and started anew by the next start on its folder', { timeout: 2 * MINUTE }, async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'service-cluster-test-'))
+    const module = new URL('../src/cluster/embedded.ts', import.meta.url).href
+    const script = `import { startEmbeddedCluster } from '${module}'
+      await startEmbeddedCluster({ dataDir: '${dataDir}' })
+      console.log('ready')
+      setInterval(() => undefined, 1000)`
+    const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit']
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio })
+    await once(parent.stdout, 'data')
+    parent.kill('SIGKILL')
+    await once(parent, 'exit')
+    const left = JSON.parse(await readFile(join(dataDir, 'processes.json'), 'utf8')) as ProcessRecord[]
+    expect(left.filter(isRunning)).toHaveLength(4)
+
+    const next = await startEmbeddedCluster({ dataDir })
+    expect(left.filter(isRunning)).toEqual([])
+    await next.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+})
+
 describe('the cluster of a test run', () => {
   it(
     'starts at the first request and is shared',
     async () => {
+      const before = readClusterConfig().testClusterSocket
       const server = await startTestCluster()
       try {
         const [one, two] = await Promise.all([testCluster(), testCluster()])
@@ -164,6 +191,7 @@ describe('the cluster of a test run', () => {
         api.close()
       } finally {
         await server.stop()
+        announceTestCluster(before)
       }
     },
     2 * MINUTE,

@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import * as v from 'valibot'
 
+const path = (hint: string) => v.optional(v.pipe(v.string(), v.minLength(1, hint)), '')
+
 const Environment = v.object({
-  LOCAL_NODE_KUBECONFIG: v.pipe(v.string('set it to the path of a kubeconfig'), v.minLength(1)),
+  LOCAL_NODE_KUBECONFIG: path('set it to the path of a kubeconfig'),
   LOCAL_NODE_NAME: v.optional(v.pipe(v.string(), v.regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)), 'local-0'),
-  LOCAL_NODE_DATA_DIR: v.pipe(v.string('set it to a folder for logs and volumes'), v.minLength(1)),
-  LOCAL_NODE_IMAGES: v.pipe(v.string('set it to the path of a JSON file'), v.minLength(1)),
+  LOCAL_NODE_DATA_DIR: path('set it to a folder for logs and volumes'),
+  LOCAL_NODE_IMAGES: path('set it to the path of a JSON file: image repository to command and args'),
   PATH: v.optional(v.string(), '/usr/local/bin:/usr/bin:/bin'),
 })
 
