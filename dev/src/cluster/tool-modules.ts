@@ -83,6 +83,18 @@ export async function planBuild(toolsDirectory: string, module: ToolModule): Pro
   return { module, directory, version, goVersion, flags, key }
 }
 
+/** The Go that builds every module, as major.minor: what a developer is told to install. */
+export function newestGo(plans: readonly BuildPlan[]): string {
+  const versions = plans.map((plan) => plan.goVersion.split('.').slice(0, 2).join('.'))
+  return versions.toSorted((a, b) => minorOf(b) - minorOf(a))[0] ?? ''
+}
+
+/** A number that orders Go versions by major and minor. */
+export function minorOf(version: string): number {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major * 1000 + minor
+}
+
 /** The version that go.mod requires of a module. */
 export function requiredVersion(goMod: string, source: string): string {
   for (const line of goMod.split('\n')) {

@@ -51,7 +51,7 @@ describe('what is missing', () => {
 
   it('is named when there is no Go', async () => {
     await expect(ensureTools({ config: config(folder) })).rejects.toThrow(
-      /finds no Go: install Go 1\.\d+ or newer/,
+      /finds no Go: install Go 1\.26 or newer/,
     )
   })
 

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { readClusterConfig } from './config.ts'
 import type { ClusterConfig } from './config.ts'
 import { waitLock } from './lock.ts'
-import { planBuild, TOOL_MODULES } from './tool-modules.ts'
-import type { BuildPlan, ToolModule, ToolName } from './tool-modules.ts'
+import { minorOf, newestGo, planBuild, TOOL_MODULES } from './tool-modules.ts'
+import type { BuildPlan, ToolName } from './tool-modules.ts'
 
 /** Absolute paths of the programs that the embedded cluster is made of. */
 export interface Tools {
@@ -36,10 +36,12 @@ export async function ensureTools(
   const progress = options.progress ?? (() => undefined)
   const given = await givenTools(config)
   const paths = new Map<ToolName, string>()
-  for (const module of TOOL_MODULES) {
-    const wanted = Object.keys(module.programs) as ToolName[]
+  const plans = await Promise.all(TOOL_MODULES.map((module) => planBuild(TOOLS_DIRECTORY, module)))
+  for (const plan of plans) {
+    const wanted = Object.keys(plan.module.programs) as ToolName[]
     if (wanted.every((name) => given.has(name))) continue
-    for (const [name, path] of await ensureModule(module, config, progress)) paths.set(name, path)
+    for (const [name, path] of await ensureModule(plan, newestGo(plans), config, progress))
+      paths.set(name, path)
   }
   for (const [name, path] of given) paths.set(name, path)
   const path = (name: ToolName): string => {
@@ -58,11 +60,12 @@ export async function ensureTools(
 }
 
 async function ensureModule(
-  module: ToolModule,
+  plan: BuildPlan,
+  goVersion: string,
   config: ClusterConfig,
   progress: Progress,
 ): Promise<Array<[ToolName, string]>> {
-  const plan = await planBuild(TOOLS_DIRECTORY, module)
+  const { module } = plan
   const directory = join(config.cacheDir, 'tools', plan.key)
   const programs = Object.keys(module.programs) as ToolName[]
   const found = programs.map((name): [ToolName, string] => [name, join(directory, name)])
@@ -73,7 +76,7 @@ async function ensureModule(
     progress(`waiting for ${holder.name} by process ${holder.pid}`),
   )
   try {
-    if (!(await allExecutable(found))) await build(plan, directory, config, progress)
+    if (!(await allExecutable(found))) await build(plan, goVersion, directory, config, progress)
   } finally {
     await lock.release()
   }
@@ -93,11 +96,12 @@ async function givenTools(config: ClusterConfig): Promise<Map<ToolName, string>>
 
 async function build(
   plan: BuildPlan,
+  goVersion: string,
   directory: string,
   config: ClusterConfig,
   progress: Progress,
 ): Promise<void> {
-  requireGo(plan, config)
+  requireGo(plan, goVersion, config)
   await removeAbandoned(config, plan)
   const temporary = await mkdtemp(`${directory}.build-`)
   try {
@@ -122,23 +126,28 @@ async function removeAbandoned(config: ClusterConfig, plan: BuildPlan): Promise<
   }
 }
 
-function requireGo(plan: BuildPlan, config: ClusterConfig): void {
-  const needed = plan.goVersion.split('.').slice(0, 2).join('.')
+function requireGo(plan: BuildPlan, needed: string, config: ClusterConfig): void {
   const hint = `install Go ${needed} or newer`
+  // Inside the module, so that a Go that may fetch the toolchain the module asks for does so.
   const result = spawnSync('go', ['env', 'GOVERSION'], {
     encoding: 'utf8',
-    env: { ...config.childEnv, GOTOOLCHAIN: 'local' },
+    cwd: plan.directory,
+    env: { ...config.childEnv },
   })
-  if (result.error !== undefined || result.status !== 0) {
+  if (result.error !== undefined) {
     throw new Error(
       `The embedded cluster has to build ${plan.module.folder} ${plan.version} and finds no Go: ${hint}.`,
     )
   }
-  const have = /go(\d+)\.(\d+)/.exec(result.stdout)
-  const [major = 0, minor = 0] = needed.split('.').map(Number)
-  if (have !== null && Number(have[1]) * 1000 + Number(have[2]) < major * 1000 + minor) {
+  if (result.status !== 0) {
     throw new Error(
-      `Building ${plan.module.folder} ${plan.version} needs Go ${needed}, and ${result.stdout.trim()} is installed: ${hint}.`,
+      `Building ${plan.module.folder} ${plan.version} needs another Go (${result.stderr.trim()}): ${hint}.`,
+    )
+  }
+  const have = /go(\d+\.\d+)/.exec(result.stdout)?.[1]
+  if (have !== undefined && minorOf(have) < minorOf(plan.goVersion)) {
+    throw new Error(
+      `Building ${plan.module.folder} ${plan.version} needs Go ${plan.goVersion}, and ${result.stdout.trim()} is installed: ${hint}.`,
     )
   }
 }
