@@ -1,11 +1,11 @@
 import * as v from 'valibot'
-import { atomicList, flag, integer, text, uuid } from './kubernetes.ts'
+import { address, atomicList, flag, integer, text, uuid } from './kubernetes.ts'
 
 const Branding = v.pipe(
   v.object({
     appName: v.optional(text(255, 'Name that the customer portal shows; empty for the default.'), ''),
-    logoUrl: v.optional(text(500, 'Address of the logo; empty for none.'), ''),
-    favicon: v.optional(text(500, 'Address of the favicon; empty for none.'), ''),
+    logoUrl: v.optional(address('Address of the logo; empty for none.'), ''),
+    favicon: v.optional(address('Address of the favicon; empty for none.'), ''),
     primaryColor: v.optional(text(16, 'Primary colour; empty for the default.'), ''),
     secondaryColor: v.optional(text(16, 'Secondary colour; empty for the default.'), ''),
   }),
@@ -15,7 +15,7 @@ const Branding = v.pipe(
 const Llm = v.pipe(
   v.object({
     provider: v.optional(text(64, 'Kind of LLM provider.'), 'openai-compatible'),
-    baseUrl: v.optional(text(500, 'Base address of the LLM; empty when none is set.'), ''),
+    baseUrl: v.optional(address('Base address of the LLM; empty when none is set.'), ''),
     model: v.optional(text(255, 'Model name; empty when none is set.'), ''),
   }),
   v.description('The LLM that triage uses. Its key is in a Secret and never here.'),
@@ -99,7 +99,7 @@ export const TenantConfig = v.pipe(
     integrations: v.optional(
       v.pipe(
         v.object({
-          externalCortexUrl: v.optional(text(500, 'Address of an external Cortex; empty when unused.'), ''),
+          externalCortexUrl: v.optional(address('Address of an external Cortex; empty when unused.'), ''),
         }),
         v.description('Systems outside that the tenant uses.'),
       ),

@@ -6,9 +6,9 @@ export type JsonSchema = {
   $schema?: string
   title?: string
   description?: string
-  type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | ('string' | 'object' | 'null')[]
+  type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
   nullable?: true
-  enum?: readonly (string | number | boolean)[]
+  enum?: readonly (string | boolean)[]
   default?: unknown
   format?: string
   pattern?: string
@@ -29,11 +29,10 @@ export type JsonSchema = {
 
 /** How the two outputs differ. */
 export type Dialect = {
-  /** Whether the extensions of the API server are written. */
+  /** Whether the extensions of the API server, `nullable` among them, may be written. */
   readonly kubernetes: boolean
-  /** What an object with listed properties says about others; `undefined` where saying it is not allowed. */
-  readonly otherProperties: false | undefined
-  readonly nullable: (schema: JsonSchema) => JsonSchema
+  /** Whether strict objects say that they refuse other keys; a structural schema may not say it. */
+  readonly closed: boolean
 }
 
 type AnySchema = v.GenericSchema
@@ -69,7 +68,7 @@ function base(schema: AnySchema, dialect: Dialect, path: string): JsonSchema {
     readonly value: AnySchema
     readonly key: AnySchema
     readonly wrapped: AnySchema
-    readonly literal: string | number | boolean
+    readonly literal: unknown
     readonly default: unknown
   }
   switch (type) {
@@ -81,20 +80,31 @@ function base(schema: AnySchema, dialect: Dialect, path: string): JsonSchema {
       if (!own.options.every((option) => typeof option === 'string'))
         throw new UnsupportedSchemaError(path, 'a picklist of other things than strings')
       return { type: 'string', enum: own.options }
+    case 'literal':
+      return literalOf(own.literal, path)
     case 'array':
       return { type: 'array', items: convert(own.item, dialect, `${path}[]`) }
     case 'record':
       return recordOf(own.key, own.value, dialect, path)
     case 'object':
+      if (dialect.closed) throw new UnsupportedSchemaError(path, 'an object that drops unknown keys')
+      return objectOf(own.entries, dialect, path)
     case 'strict_object':
       return objectOf(own.entries, dialect, path)
     case 'optional':
       return optionalOf(convert(own.wrapped, dialect, path), own.default, path)
     case 'nullable':
-      return dialect.nullable(convert(own.wrapped, dialect, path))
+      if (!dialect.kubernetes) throw new UnsupportedSchemaError(path, "valibot's nullable")
+      return { ...convert(own.wrapped, dialect, path), nullable: true }
     default:
       throw new UnsupportedSchemaError(path, `valibot's ${type}`)
   }
+}
+
+function literalOf(value: unknown, path: string): JsonSchema {
+  if (typeof value === 'string' || typeof value === 'boolean')
+    return { type: typeof value as 'string' | 'boolean', enum: [value] }
+  throw new UnsupportedSchemaError(path, 'a literal that is neither text nor flag')
 }
 
 function objectOf(entries: Record<string, AnySchema>, dialect: Dialect, path: string): JsonSchema {
@@ -108,7 +118,7 @@ function objectOf(entries: Record<string, AnySchema>, dialect: Dialect, path: st
     type: 'object',
     properties,
     ...(required.length === 0 ? {} : { required }),
-    ...(dialect.otherProperties === undefined ? {} : { additionalProperties: dialect.otherProperties }),
+    ...(dialect.closed ? { additionalProperties: false as const } : {}),
   }
 }
 

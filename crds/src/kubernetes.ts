@@ -38,12 +38,19 @@ export const text = (max: number, description: string) =>
     v.description(description),
   )
 
-/** A described text that `pattern` also bounds to `max` characters. */
+/** The same, of the form that `pattern` says. */
 export const matching = (pattern: RegExp, max: number, description: string) =>
-  v.pipe(v.string(), v.regex(pattern), maxCodePoints(max), v.description(description))
+  v.pipe(text(max, description), v.regex(pattern))
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export const uuid = (description: string) => matching(UUID, 36, description)
+
+// Whoever accepts addresses refuses user names and passwords in them; here nothing else is asked of an address, so
+// that one definition of "valid" is enough. What follows the authority may hold an @.
+const WITHOUT_CREDENTIALS = /^([^@]*|[^:@]*:[/\\]*[^@/\\?#]*[/\\?#][\s\S]*)$/
+
+/** An address that cannot carry a user name or password; empty for none. */
+export const address = (description: string) => matching(WITHOUT_CREDENTIALS, 500, description)
 
 /** RFC 3339; the longest form has nine digits of seconds and an offset. */
 export const time = (description: string) =>

@@ -1,6 +1,7 @@
 import { PROFILE_NAMES } from '@service/domain'
 import * as v from 'valibot'
 import { TenantConfig } from './config.ts'
+import { imageReference } from './image.ts'
 import { flag, integer, rules, text, uuid } from './kubernetes.ts'
 
 const MAX_REVISION = Number.MAX_SAFE_INTEGER
@@ -27,9 +28,9 @@ const Chart = v.pipe(
 
 const Images = v.pipe(
   v.object({
-    adapter: v.optional(text(500, 'Image of the adapter; empty for the chart default.'), ''),
-    runsWorker: v.optional(text(500, 'Image of the runs worker; empty for the chart default.'), ''),
-    linuxEp: v.optional(text(500, 'Image of the endpoint agent; empty for the chart default.'), ''),
+    adapter: v.optional(imageReference('Image of the adapter; empty for the chart default.'), ''),
+    runsWorker: v.optional(imageReference('Image of the runs worker; empty for the chart default.'), ''),
+    linuxEp: v.optional(imageReference('Image of the endpoint agent; empty for the chart default.'), ''),
   }),
   v.description('Images that replace those of the chart.'),
 )

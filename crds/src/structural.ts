@@ -8,8 +8,4 @@ import type { JsonSchema } from './convert.ts'
  * `anyOf`. Throws UnsupportedSchemaError for constructs that it cannot write exactly.
  */
 export const structuralSchema = (schema: v.GenericSchema): JsonSchema =>
-  convert(schema, {
-    kubernetes: true,
-    otherProperties: undefined,
-    nullable: (inner) => ({ ...inner, nullable: true }),
-  })
+  convert(schema, { kubernetes: true, closed: false })

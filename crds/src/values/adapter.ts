@@ -1,0 +1,47 @@
+import { HEARTBEAT, PROFILES, TENANT_SECRETS } from '@service/domain'
+import * as v from 'valibot'
+import { integer, matching } from '../kubernetes.ts'
+import { image, resources, secretKey, secretKeyRef, secretName } from './parts.ts'
+
+const { adapterToken, wazuhCredentials } = TENANT_SECRETS
+const [usernameKey, passwordKey] = wazuhCredentials.keys
+
+/** An address that the chart takes apart: without credentials, query and fragment. */
+const serviceUrl = (description: string) =>
+  matching(/^https?:\/\/[A-Za-z0-9.:[\]_-]+(\/[^\s?#]*)?$/, 500, description)
+
+const IndexerCredentials = v.pipe(
+  v.strictObject({
+    name: v.optional(secretName('Name of the Secret; empty for none.'), wazuhCredentials.name),
+    usernameKey: v.optional(secretKey('Key of the user name.'), usernameKey),
+    passwordKey: v.optional(secretKey('Key of the password.'), passwordKey),
+  }),
+  v.description('The user of the indexer. The adapter also starts while the Secret is missing.'),
+)
+
+export const Adapter = v.pipe(
+  v.strictObject({
+    image: image('service/adapter', '0.1.0', 'Image of the adapter.'),
+    resources: resources(PROFILES.pilot.adapter),
+    tokenSecretRef: secretKeyRef(
+      adapterToken.name,
+      adapterToken.keys[0],
+      'The token that the adapter shows to the API. Mounted as a file, so that a new one needs no restart.',
+    ),
+    apiUrl: serviceUrl('Address of the API.'),
+    apiCaSecretRef: secretKeyRef('', 'ca.crt', 'Certificate authority of the API, when it is a private one.'),
+    indexerUrl: serviceUrl('Address of the indexer.'),
+    indexerCaSecretRef: secretKeyRef(
+      '',
+      'ca.crt',
+      'Certificate authority of the indexer, when it is a private one.',
+    ),
+    indexerCredentialsSecretRef: v.optional(IndexerCredentials, {}),
+    heartbeatSeconds: v.optional(
+      integer(1, HEARTBEAT.staleMs / 2_000, 'Seconds between two heartbeats.'),
+      HEARTBEAT.defaultIntervalMs / 1_000,
+    ),
+    pollSeconds: v.optional(integer(1, 300, 'Seconds between two looks at the indexer.'), 5),
+  }),
+  v.description('The adapter, which forwards events from the indexer to the API.'),
+)

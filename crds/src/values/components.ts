@@ -1,0 +1,122 @@
+import { PROFILES, TENANT_SECRETS } from '@service/domain'
+import * as v from 'valibot'
+import { flag, integer, matching } from '../kubernetes.ts'
+import { amounts, image, persistence, resources, secretKeyRef } from './parts.ts'
+
+const { pilot } = PROFILES
+
+const Manager = v.pipe(
+  v.strictObject({
+    resources: resources(pilot.wazuh.manager.resources),
+    persistence: persistence(pilot.wazuh.manager.storage),
+  }),
+  v.description('The Wazuh manager.'),
+)
+
+const Indexer = v.pipe(
+  v.strictObject({
+    resources: resources(pilot.wazuh.indexer.resources),
+    persistence: persistence(pilot.wazuh.indexer.storage),
+    jvm: v.optional(
+      v.pipe(
+        v.strictObject({
+          heap: v.optional(matching(/^[0-9]+[mg]$/, 8, 'Size of the heap.'), pilot.wazuh.indexer.heap),
+        }),
+        v.description('The Java runtime.'),
+      ),
+      {},
+    ),
+  }),
+  v.description('The Wazuh indexer.'),
+)
+
+const Dashboard = v.pipe(
+  v.strictObject({
+    enabled: v.optional(flag('Whether the dashboard is installed.'), true),
+    resources: resources(pilot.wazuh.dashboard.resources),
+  }),
+  v.description('The Wazuh dashboard.'),
+)
+
+export const Components = v.pipe(
+  v.strictObject({
+    wazuh: v.optional(
+      v.pipe(
+        v.strictObject({
+          manager: v.optional(Manager, {}),
+          indexer: v.optional(Indexer, {}),
+          dashboard: v.optional(Dashboard, {}),
+        }),
+        v.description('The endpoint-security stack.'),
+      ),
+      {},
+    ),
+    linuxep: v.optional(
+      v.pipe(
+        v.strictObject({ enabled: v.optional(flag('Whether the endpoint agent is installed.'), false) }),
+        v.description('The endpoint agent; its resources are under the top-level key linuxep.'),
+      ),
+      {},
+    ),
+    misp: v.optional(
+      v.pipe(
+        v.strictObject({
+          enabled: v.optional(
+            v.pipe(v.literal(false), v.description('Always false; this part does not exist yet.')),
+            false,
+          ),
+        }),
+        v.description('Threat intelligence sharing.'),
+      ),
+      {},
+    ),
+  }),
+  v.description('The parts of the tenant stack.'),
+)
+
+export const Linuxep = v.pipe(
+  v.strictObject({
+    image: image('service/linuxep', '0.1.0', 'Image of the endpoint agent.'),
+    resources: resources(pilot.linuxep),
+  }),
+  v.description('The endpoint agent subchart.'),
+)
+
+export const RunsWorker = v.pipe(
+  v.strictObject({
+    image: image('service/runs-worker', '0.1.0', 'Image of the runs worker.'),
+    resources: resources(pilot.runsWorker),
+    concurrency: v.optional(integer(1, 32, 'Investigations at once; 1 is serial.'), 1),
+    drainSeconds: v.optional(
+      integer(0, 3600, 'Seconds that a stopping worker may finish in, when concurrency is above 1.'),
+      60,
+    ),
+    tokenSecretRef: secretKeyRef(
+      TENANT_SECRETS.runsWorkerToken.name,
+      TENANT_SECRETS.runsWorkerToken.keys[0],
+      'The token that the worker shows to the API.',
+    ),
+  }),
+  v.description('The worker that runs AI-assisted triage.'),
+)
+
+export const ResourceQuota = v.pipe(
+  v.strictObject({
+    requests: amounts(pilot.quota.requests, 'Sum of all requests.'),
+    limits: amounts(pilot.quota.limits, 'Sum of all limits.'),
+    persistentVolumeClaims: v.optional(
+      integer(0, 1000, 'Number of volume claims.'),
+      pilot.quota.persistentVolumeClaims,
+    ),
+    pods: v.optional(integer(1, 10_000, 'Number of pods.'), pilot.quota.pods),
+  }),
+  v.description('What all pods of the namespace may use together.'),
+)
+
+export const LimitRange = v.pipe(
+  v.strictObject({
+    defaultRequest: amounts({ cpu: '50m', memory: '64Mi' }, 'Requests of a container that names none.'),
+    default: amounts({ cpu: '200m', memory: '256Mi' }, 'Limits of a container that names none.'),
+  }),
+  v.description('What a container gets that asks for nothing.'),
+)

@@ -1,0 +1,2 @@
+export * from './namespace.ts'
+export * from './values.ts'
