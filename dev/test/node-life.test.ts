@@ -79,8 +79,12 @@ describe('the local node itself', () => {
 })
 
 describe('the local node as a process of its own', () => {
+  const folders: string[] = []
+  afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))))
+
   const run = async (name: string, change: Record<string, string | undefined>) => {
     const folder = await mkdtemp(join(tmpdir(), 'service-local-node-'))
+    folders.push(folder)
     const images = join(folder, 'images.json')
     await writeFile(images, JSON.stringify({ app: { command: 'node', args: [] } }))
     const logFile = join(folder, 'log')
