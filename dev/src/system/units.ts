@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startEmbeddedCluster } from '../cluster/embedded.ts'
@@ -12,6 +12,10 @@ import type { Unit, UnitHandle } from './supervisor.ts'
 import type { SystemFacts } from './system.ts'
 
 const LOCAL_NODE = 'local-0'
+/** What the local node runs in place of our images. */
+const OWN_IMAGES = {
+  'service/adapter': { command: process.execPath, args: [join(ROOT, 'adapter/src/main.ts')] },
+}
 
 export const postgresUnit = (facts: SystemFacts): Unit => ({
   name: 'PostgreSQL',
@@ -51,14 +55,14 @@ export const nodeUnit = (facts: SystemFacts): Unit => ({
   name: 'local node',
   start: async () => {
     const dataDir = join(facts.config.paths.dataDir, 'node')
+    const images = join(dataDir, 'images.json')
     await mkdir(dataDir, { recursive: true })
+    await writeFile(images, JSON.stringify(OWN_IMAGES))
     const child = await startNode(facts, 'node', 'dev/src/node/main.ts', {
       LOCAL_NODE_NAME: LOCAL_NODE,
       LOCAL_NODE_KUBECONFIG: known(facts.kubeconfig),
       LOCAL_NODE_DATA_DIR: dataDir,
-      LOCAL_NODE_IMAGES: JSON.stringify({
-        'service/adapter': { command: process.execPath, args: [join(ROOT, 'adapter/src/main.ts')] },
-      }),
+      LOCAL_NODE_IMAGES: images,
     })
     return handleOf(child)
   },
