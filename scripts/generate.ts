@@ -2,42 +2,54 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
-import { tenantCrd } from '../crds/src/index.ts'
+import { TenantValues, jsonSchema, tenantCrd } from '../crds/src/index.ts'
+import { valuesFile, valuesTable, withTable } from './chart-files.ts'
 
 /**
  * Writes the files that come out of schemas in code. With `--check` it writes nothing and fails when a file is not
  * what the code says.
  */
-type Generated = { readonly path: string; readonly render: () => string }
+type Generated = { readonly path: string; readonly render: (current: string) => string }
 
 const COMMAND = 'npm run generate'
-const yaml = (value: unknown): string =>
-  `# Written by \`${COMMAND}\`; edit the schemas instead.\n${stringify(value, { lineWidth: 110, aliasDuplicateObjects: false })}`
+const HEADER = `# Written by \`${COMMAND}\`; edit the schemas instead.\n`
+const values = jsonSchema(TenantValues)
 
 const FILES: readonly Generated[] = [
-  { path: 'crds/tenants.service.dev.yaml', render: () => yaml(tenantCrd()) },
+  {
+    path: 'crds/tenants.service.dev.yaml',
+    render: () => HEADER + stringify(tenantCrd(), { lineWidth: 110, aliasDuplicateObjects: false }),
+  },
+  {
+    path: 'charts/service-tenant/values.schema.json',
+    render: () => `${JSON.stringify(values, null, 2)}\n`,
+  },
+  { path: 'charts/service-tenant/values.yaml', render: () => `${HEADER}\n${valuesFile(values)}` },
+  { path: 'charts/service-tenant/README.md', render: (current) => withTable(current, valuesTable(values)) },
 ]
 
 const root = resolve(import.meta.dirname, '..')
 
-function current(path: string): string | undefined {
+function read(path: string): string {
   try {
     return readFileSync(resolve(root, path), 'utf8')
-  } catch {
-    return undefined
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw error
   }
 }
 
-const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
-const stale = FILES.map(({ path, render }) => ({ path, text: render() })).filter(
-  ({ path, text }) => current(path) !== text,
-)
-if (values.check) {
-  for (const { path } of stale) console.error(`${path} is not what the code says: run \`${COMMAND}\``)
-  process.exitCode = stale.length === 0 ? 0 : 1
-} else {
-  for (const { path, text } of stale) {
-    writeFileSync(resolve(root, path), text)
+const { values: options } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
+const stale = FILES.map(({ path, render }) => {
+  const current = read(path)
+  return { path, current, wanted: render(current) }
+}).filter(({ current, wanted }) => current !== wanted)
+for (const { path, wanted } of stale) {
+  if (options.check) {
+    console.error(`${path} is not what the schemas say: run \`${COMMAND}\` and commit the result`)
+    process.exitCode = 1
+  } else {
+    writeFileSync(resolve(root, path), wanted)
     console.log(`wrote ${path}`)
   }
 }

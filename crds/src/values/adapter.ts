@@ -1,7 +1,14 @@
 import { HEARTBEAT, PROFILES, TENANT_SECRETS } from '@service/domain'
 import * as v from 'valibot'
 import { integer, matching } from '../kubernetes.ts'
-import { image, resources, secretKey, secretKeyRef, secretName } from './parts.ts'
+import {
+  image,
+  optionalSecretKeyRef,
+  optionalSecretName,
+  resources,
+  secretKey,
+  secretKeyRef,
+} from './parts.ts'
 
 const { adapterToken, wazuhCredentials } = TENANT_SECRETS
 const [usernameKey, passwordKey] = wazuhCredentials.keys
@@ -12,7 +19,7 @@ const serviceUrl = (description: string) =>
 
 const IndexerCredentials = v.pipe(
   v.strictObject({
-    name: v.optional(secretName('Name of the Secret; empty for none.'), wazuhCredentials.name),
+    name: v.optional(optionalSecretName('Name of the Secret; empty for none.'), wazuhCredentials.name),
     usernameKey: v.optional(secretKey('Key of the user name.'), usernameKey),
     passwordKey: v.optional(secretKey('Key of the password.'), passwordKey),
   }),
@@ -29,10 +36,12 @@ export const Adapter = v.pipe(
       'The token that the adapter shows to the API. Mounted as a file, so that a new one needs no restart.',
     ),
     apiUrl: serviceUrl('Address of the API.'),
-    apiCaSecretRef: secretKeyRef('', 'ca.crt', 'Certificate authority of the API, when it is a private one.'),
+    apiCaSecretRef: optionalSecretKeyRef(
+      'ca.crt',
+      'Certificate authority of the API, when it is a private one.',
+    ),
     indexerUrl: serviceUrl('Address of the indexer.'),
-    indexerCaSecretRef: secretKeyRef(
-      '',
+    indexerCaSecretRef: optionalSecretKeyRef(
       'ca.crt',
       'Certificate authority of the indexer, when it is a private one.',
     ),

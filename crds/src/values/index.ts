@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { address, flag, integer, matching, text, uuid } from '../kubernetes.ts'
 import { Adapter } from './adapter.ts'
 import { Components, LimitRange, Linuxep, ResourceQuota, RunsWorker } from './components.ts'
-import { labels, secretKeyRef, secretName } from './parts.ts'
+import { labels, optionalSecretName, secretKeyRef, secretName } from './parts.ts'
 
 const DNS_LABEL = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$/
 const CIDR = /^[0-9a-fA-F.:]{2,39}\/[0-9]{1,3}$/
@@ -107,7 +107,7 @@ const WazuhIngress = v.pipe(
             ),
             {},
           ),
-          secretName: v.optional(secretName('Secret with the certificate; empty for none.'), ''),
+          secretName: v.optional(optionalSecretName('Secret with the certificate; empty for none.'), ''),
         }),
         v.description('The certificate.'),
       ),

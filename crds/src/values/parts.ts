@@ -2,15 +2,17 @@ import * as v from 'valibot'
 import { imageDigest, imageRepository, imageTag } from '../image.ts'
 import { matching } from '../kubernetes.ts'
 
-const SECRET_NAME = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$/
+const SECRET_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
+const OPTIONAL_SECRET_NAME = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$/
 const SECRET_KEY = /^[A-Za-z0-9._-]{1,253}$/
 const QUANTITY = /^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$/
 const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/
 
 export const quantity = (description: string) => matching(QUANTITY, 32, description)
 export const secretKey = (description: string) => matching(SECRET_KEY, 253, description)
-/** Empty stands for no Secret. */
 export const secretName = (description: string) => matching(SECRET_NAME, 253, description)
+/** Empty stands for no Secret. */
+export const optionalSecretName = (description: string) => matching(OPTIONAL_SECRET_NAME, 253, description)
 
 type Amounts = { readonly cpu: string; readonly memory: string }
 
@@ -45,7 +47,20 @@ export const secretKeyRef = (name: string, key: string, description: string) =>
   v.optional(
     v.pipe(
       v.strictObject({
-        name: v.optional(secretName('Name of the Secret; empty for none.'), name),
+        name: v.optional(secretName('Name of the Secret.'), name),
+        key: v.optional(secretKey('Key in the Secret.'), key),
+      }),
+      v.description(description),
+    ),
+    {},
+  )
+
+/** The same for what need not be there. */
+export const optionalSecretKeyRef = (key: string, description: string) =>
+  v.optional(
+    v.pipe(
+      v.strictObject({
+        name: v.optional(optionalSecretName('Name of the Secret; empty for none.'), ''),
         key: v.optional(secretKey('Key in the Secret.'), key),
       }),
       v.description(description),
