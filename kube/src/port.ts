@@ -155,6 +155,7 @@ export type ReflectorOptions<T extends KubeObject> = {
   readonly type: ResourceType
   readonly namespace?: string
   readonly labelSelector?: string
+  readonly fieldSelector?: string
   /** Called in order, also with what a relist found changed or gone. Must not throw. */
   readonly onEvent: (event: WatchEvent<T>) => void
   readonly onError?: (error: unknown) => void

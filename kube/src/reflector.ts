@@ -97,6 +97,7 @@ function wireOf<T extends KubeObject>(
   const scope = {
     ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
     ...(options.labelSelector === undefined ? {} : { labelSelector: options.labelSelector }),
+    ...(options.fieldSelector === undefined ? {} : { fieldSelector: options.fieldSelector }),
     signal,
     onBytes,
   }

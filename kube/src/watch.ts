@@ -10,10 +10,13 @@ import type { Transport } from './transport.ts'
 const OPEN_TIMEOUT_MS = 30_000
 /** Longer than the ten minutes in which a healthy watch shall not reconnect. */
 const SERVER_TIMEOUT_SECONDS = { min: 1_800, spread: 1_800 }
+/** The part of the silence limit after which the server is asked to move; before the minute of its bookmarks. */
+const NUDGE_AT = 0.6
 
 export type WatchOptions<T> = {
   readonly namespace?: string
   readonly labelSelector?: string
+  readonly fieldSelector?: string
   readonly from: string
   readonly silenceMs: number
   readonly signal: AbortSignal
@@ -45,7 +48,8 @@ export async function watchOnce<T extends KubeObject>(
     })
     options.onBytes()
     const split = lineSplitter((line) => applyLine(what, line, type, progress, options))
-    await consume(what, response, options, split)
+    const nudge = (): void => void askForProgress(transport, type, options)
+    await consume(what, response, options, { split, nudge })
     return { ...progress, error: undefined }
   } catch (error) {
     const fault = isKubeError(error) ? error : errorWithoutAnswer(what, 'ConnectionFailed', error)
@@ -60,8 +64,23 @@ function watchPath(type: ResourceType, options: WatchOptions<never>): string {
     allowWatchBookmarks: 'true',
     resourceVersion: options.from,
     labelSelector: options.labelSelector,
+    fieldSelector: options.fieldSelector,
     timeoutSeconds: String(min + Math.floor(Math.random() * spread)),
   })
+}
+
+/**
+ * A kind that nobody changes gets no bookmarks: its watch cache stays at the version where the watch began. A consistent
+ * list makes the server bring the cache forward, and the next bookmark, on the watch itself, proves it alive.
+ */
+async function askForProgress(
+  transport: Transport,
+  type: ResourceType,
+  options: WatchOptions<never>,
+): Promise<void> {
+  const path = withQuery(collectionPath(type, options.namespace), { limit: '1' })
+  // Whether it succeeds does not matter: only the watch's own bytes count.
+  await transport.send({ method: 'GET', path, signal: options.signal }).catch(() => undefined)
 }
 
 /** Reads until the end of the body, the abort, a line that fails, or a silence that is too long. */
@@ -69,21 +88,24 @@ function consume(
   what: string,
   response: IncomingMessage,
   options: WatchOptions<never>,
-  split: (chunk: Buffer) => void,
+  { split, nudge }: { readonly split: (chunk: Buffer) => void; readonly nudge: () => void },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const finish = (error?: unknown): void => {
       clearTimeout(timer)
+      clearTimeout(nudging)
       options.signal.removeEventListener('abort', abort)
       response.destroy()
       if (error === undefined) resolve()
       else reject(error)
     }
     const timer = setTimeout(() => finish(errorWithoutAnswer(what, 'Silent')), options.silenceMs)
+    const nudging = setTimeout(nudge, options.silenceMs * NUDGE_AT)
     const abort = (): void => finish(errorWithoutAnswer(what, 'Aborted'))
     options.signal.addEventListener('abort', abort, { once: true })
     response.on('data', (chunk: Buffer) => {
       timer.refresh()
+      nudging.refresh()
       options.onBytes()
       try {
         split(chunk)

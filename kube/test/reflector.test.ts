@@ -56,6 +56,7 @@ describe('the reflector', () => {
         ? `${event.initial ? 'initial' : 'set'} ${event.object.metadata.name}=${event.object.data?.['value']}`
         : `deleted ${event.object.metadata.name}`,
     )
+  const lists = () => proxy.seen.filter((each) => each.url.includes('limit=500'))
   const requests = (): { watch: boolean; at: number; url: string }[] => proxy.seen
 
   beforeAll(async () => {
@@ -114,7 +115,7 @@ describe('the reflector', () => {
     const watches = requests().filter((each) => each.watch)
     expect(watches.length).toBeGreaterThanOrEqual(2)
     expect(watches.every((each) => each.url.includes('allowWatchBookmarks=true'))).toBe(true)
-    expect(requests().filter((each) => !each.watch)).toHaveLength(1)
+    expect(lists()).toHaveLength(1)
     expect(told()).toEqual(['initial a=1', 'set a=2', 'set a=3'])
   })
 
@@ -201,9 +202,18 @@ describe('the reflector', () => {
     expect(errors.map(String).join()).toContain('Silent')
   })
 
+  it('asks a server that has nothing to tell to move before it takes the watch for dead', async () => {
+    const reflector = start({ ...QUICK, silenceMs: 2_000 })
+    await reflector.hasSynced()
+    await eventually('a request for progress', () =>
+      requests().some((each) => !each.watch && each.url.endsWith('limit=1')),
+    )
+    expect(errors).toEqual([])
+  })
+
   it('lists again when its version has expired, by status and by event', async () => {
     for (const how of ['status', 'event'] as const) {
-      const before = requests().filter((each) => !each.watch).length
+      const before = lists().length
       let once = true
       const expired = status(410, 'Expired')
       await survives(() => {
@@ -216,7 +226,7 @@ describe('the reflector', () => {
         })
         proxy.endWatches()
       }, heal)
-      expect(requests().filter((each) => !each.watch).length - before).toBe(2)
+      expect(lists().length - before).toBe(2)
       await running.pop()?.stop()
       await Promise.all(['kept', 'new'].map(remove))
       events = []
