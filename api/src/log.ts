@@ -1,4 +1,4 @@
-import { pino } from 'pino'
+import { pino, type Logger } from 'pino'
 
 /** What the rooms' code needs of a logger; pino's fits. */
 export type Log = {
@@ -23,7 +23,7 @@ const SECRET_KEYS = [
 ]
 
 /** One JSON line an entry, on standard output; secrets are cut out by key, wherever they stand up to two levels deep. */
-export function createLogger(level: string, destination?: { write(line: string): void }): Log {
+export function createLogger(level: string, destination?: { write(line: string): void }): Logger {
   const options = {
     level,
     base: null,

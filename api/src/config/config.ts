@@ -40,7 +40,8 @@ export type ServeConfig = {
   readonly install: Install
   readonly installNamespace: string
   readonly cluster:
-    | { readonly kind: 'off' | 'in-cluster' }
+    | { readonly kind: 'off' }
+    | { readonly kind: 'in-cluster' }
     | { readonly kind: 'kubeconfig'; readonly path: string }
   readonly operator: 'embedded' | 'separate' | 'off'
   readonly provisioning: Provisioning
@@ -163,7 +164,8 @@ function readKeyRing(
 }
 
 function clusterOf(text: string): ServeConfig['cluster'] {
-  return text === 'off' || text === 'in-cluster' ? { kind: text } : { kind: 'kubeconfig', path: text }
+  if (text === 'off') return { kind: 'off' }
+  return text === '' ? { kind: 'in-cluster' } : { kind: 'kubeconfig', path: text }
 }
 
 /** Names under the customer wildcard that are hosts of ours already (decision 2.10). */

@@ -100,8 +100,8 @@ export const VARIABLES = {
   SERVICE_INSTALL_ID: { expected: 'a lower-case UUID', about: 'Id of this install.' },
   SERVICE_INSTALL_LABEL: { expected: 'a text', fallback: 'service', about: 'Label of this install.' },
   SERVICE_KUBECONFIG: {
-    expected: 'the path of a kubeconfig, in-cluster, or off',
-    fallback: 'in-cluster',
+    expected: 'the path of a kubeconfig, off, or empty for the service account of the pod',
+    fallback: '',
     about: 'How the cluster is reached. Off: no tenant can be created. KUBECONFIG is never read.',
   },
   SERVICE_INSTALL_NAMESPACE: {

@@ -1,0 +1,27 @@
+import type { Live, Ready } from '@service/wire'
+import type { Handlers } from '../types.ts'
+import { type AdapterDependencies, adapterHandlers } from './adapter.ts'
+import { type AuthDependencies, authHandlers } from './auth.ts'
+import { type TenantDependencies, tenantHandlers } from './tenants.ts'
+
+export type HandlerDependencies = {
+  readonly auth: AuthDependencies
+  readonly tenants: TenantDependencies
+  readonly adapter: AdapterDependencies
+  readonly live: () => Live
+  readonly ready: () => Promise<Ready>
+}
+
+/** A handler for every row of the route table. They translate; the work is the verbs'. */
+export function createHandlers(deps: HandlerDependencies): Handlers {
+  return {
+    'health.live': async () => ({ body: deps.live() }),
+    'health.ready': async () => {
+      const body = await deps.ready()
+      return { body, status: body.ok ? 200 : 503 }
+    },
+    ...authHandlers(deps.auth),
+    ...tenantHandlers(deps.tenants),
+    ...adapterHandlers(deps.adapter),
+  }
+}
