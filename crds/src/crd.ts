@@ -72,8 +72,8 @@ export const tenantSchema = (): JsonSchema => ({
   type: 'object',
   required: ['spec'],
   properties: {
-    apiVersion: { type: 'string', description: `${GROUP}/${VERSION}.` },
-    kind: { type: 'string', description: `${KIND}.` },
+    apiVersion: { type: 'string', description: `Always ${GROUP}/${VERSION}.` },
+    kind: { type: 'string', description: `Always ${KIND}.` },
     metadata: { type: 'object' },
     spec: structuralSchema(TenantSpec),
     status: structuralSchema(TenantStatus),

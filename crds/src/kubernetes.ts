@@ -47,7 +47,7 @@ export const uuid = (description: string) => matching(UUID, 36, description)
 
 // Whoever accepts addresses refuses user names and passwords in them; here nothing else is asked of an address, so
 // that one definition of "valid" is enough. What follows the authority may hold an @.
-const WITHOUT_CREDENTIALS = /^([^@]*|[^:@]*:[/\\]*[^@/\\?#]*[/\\?#][\s\S]*)$/
+const WITHOUT_CREDENTIALS = /^([^@]*|[^:@]*:[/\\]*(:?@)?[^@/\\?#]+([/\\?#][\s\S]*)?)$/
 
 /** An address that cannot carry a user name or password; empty for none. */
 export const address = (description: string) => matching(WITHOUT_CREDENTIALS, 500, description)

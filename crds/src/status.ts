@@ -14,7 +14,7 @@ const StepRecord = v.pipe(
     finishedAt: v.optional(time('When the step was done or failed.')),
     message: v.optional(text(1024, 'What the step waits for, or why it failed.')),
   }),
-  v.description('One step.'),
+  v.description('One provisioning step.'),
 )
 
 const Failure = v.pipe(
