@@ -1,0 +1,80 @@
+import type { Clock } from '@service/domain'
+import type { Log } from '../log.ts'
+import { connect } from './connection.ts'
+import type { Sql } from './connection.ts'
+import { probeDriver } from './driver.ts'
+import { readMigrations } from './migrations.ts'
+
+/** Two pools, one for each runtime role. Only the files of this folder query them; others go through scope.ts. */
+export type Database = {
+  readonly app: Sql
+  readonly mssp: Sql
+  readonly log: Log
+  readonly clock: Clock
+  /** Reasons for which a loop has already entered, with the moment on the monotonic clock. */
+  readonly entered: Map<string, number>
+  close(): Promise<void>
+}
+
+export type DatabaseOptions = {
+  readonly appUrl: string
+  readonly msspUrl: string
+  /** Connections of each pool. */
+  readonly max?: number
+  readonly log: Log
+  /** For the ids of audit rows; their timestamps are the database's. */
+  readonly clock?: Clock
+}
+
+/** Connects nothing yet; throws when the loaded driver lacks the project's patch. */
+export function createDatabase({
+  appUrl,
+  msspUrl,
+  max = 10,
+  log,
+  clock = () => new Date(),
+}: DatabaseOptions): Database {
+  const app = connect(appUrl, { max, applicationName: 'service-api' })
+  const mssp = connect(msspUrl, { max, applicationName: 'service-api-mssp' })
+  return {
+    app,
+    mssp,
+    log,
+    clock,
+    entered: new Map(),
+    close: async () => {
+      await Promise.all([app.end({ timeout: 5 }), mssp.end({ timeout: 5 })])
+    },
+  }
+}
+
+let driverProbe: Promise<void> | undefined
+
+/** Both roles answer, and are what they should be; the first call also tries the driver itself. */
+export async function checkDatabase(db: Database): Promise<void> {
+  await (driverProbe ??= probeDriver())
+  const bypasses = async (sql: Sql): Promise<boolean | undefined> => {
+    const rows = await sql<{ bypass: boolean }[]>`
+      select rolbypassrls or rolsuper as bypass from pg_catalog.pg_roles where rolname = current_user`
+    return rows[0]?.bypass
+  }
+  const [app, mssp] = await Promise.all([bypasses(db.app), bypasses(db.mssp)])
+  if (app !== false) throw new Error('the application role must not bypass row-level security')
+  if (mssp !== true) throw new Error('the cross-tenant role must bypass row-level security')
+}
+
+/** True when everything that this version needs has been applied; a newer database is fine while an upgrade rolls. */
+export async function migrationsCurrent(db: Database): Promise<boolean> {
+  const known = await readMigrations()
+  const rows = await db.app<{ name: string; checksum: string }[]>`
+    select name, checksum from public.schema_migrations`.catch((error: unknown) => {
+    if (isMissing(error)) return []
+    throw error
+  })
+  const applied = new Map(rows.map((row) => [row.name, row.checksum]))
+  return known.every((migration) => applied.get(migration.name) === migration.checksum)
+}
+
+/** No table yet, or no right to read it yet. */
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === '42P01' || error.code === '42501')

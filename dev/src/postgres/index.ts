@@ -1,0 +1,2 @@
+export { startEmbeddedPostgres } from './embedded.ts'
+export type { DatabaseUrls, EmbeddedPostgres, EmbeddedPostgresOptions, RolePasswords } from './embedded.ts'
