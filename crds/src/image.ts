@@ -13,7 +13,7 @@ export type ImageParts = { readonly repository: string; readonly tag: string; re
 export const imageReference = (description: string) => matching(REFERENCE, 500, description)
 
 export const imageRepository = (description: string) =>
-  matching(new RegExp(`^${REPOSITORY}$`), 255, description)
+  matching(new RegExp(`^${REPOSITORY}$`), 500, description)
 export const imageTag = (description: string) => matching(new RegExp(`^(${TAG})?$`), 128, description)
 export const imageDigest = (description: string) => matching(new RegExp(`^(${DIGEST})?$`), 71, description)
 

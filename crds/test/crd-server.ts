@@ -33,8 +33,21 @@ export async function serveCrd() {
   const name = `tenants.${group}`
   const apiVersion = `${group}/${crd.spec.versions[0].name}`
   const path = `/apis/${apiVersion}/tenants`
-  await api.call('POST', CRDS, { body: { ...crd, metadata: { name }, spec: { ...crd.spec, group } } })
-  await untilServed(api, path)
+  const end = async (): Promise<void> => {
+    try {
+      await api.call('DELETE', `${CRDS}/${name}`)
+    } finally {
+      api.close()
+      await cluster.stop()
+    }
+  }
+  try {
+    await api.call('POST', CRDS, { body: { ...crd, metadata: { name }, spec: { ...crd.spec, group } } })
+    await untilServed(api, path)
+  } catch (error) {
+    await end().catch(() => undefined)
+    throw error
+  }
 
   let made = 0
   const create = (spec: unknown, options: { name?: string; query?: string } = {}): Promise<Stored> => {
@@ -54,11 +67,7 @@ export async function serveCrd() {
     change: (name: string, spec: Change) => api.call<Stored>('PATCH', `${path}/${name}`, { body: { spec } }),
     report: (name: string, status: Change) =>
       api.call<Stored>('PATCH', `${path}/${name}/status`, { body: { status } }),
-    end: async () => {
-      await api.call('DELETE', `${CRDS}/${name}`)
-      api.close()
-      await cluster.stop()
-    },
+    end,
   }
 }
 

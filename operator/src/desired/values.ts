@@ -121,7 +121,7 @@ function imageOf(reference: string): { image?: Partial<ImageParts> } {
 const NOT_PRINTABLE = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
 
 /** The text of values as `helm --values` reads it; equal values give equal texts, so it may be digested. */
-export const valuesText = (values: TenantValues): string =>
+export const valuesText = (values: Readonly<Record<string, unknown>>): string =>
   JSON.stringify(values).replace(
     NOT_PRINTABLE,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
