@@ -1,35 +1,30 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { startEmbeddedPostgres } from '../../../dev/src/postgres/embedded.ts'
+import { createTestDatabase } from '../../../dev/src/postgres/testing.ts'
 import { connect, type Sql } from '../../src/db/connection.ts'
 import { createDatabase, type Database } from '../../src/db/database.ts'
-import { migrate } from '../../src/db/migrate.ts'
 import { silent } from '../../src/log.ts'
 
 export type TestDatabase = {
   readonly db: Database
   readonly urls: { readonly admin: string; readonly app: string; readonly mssp: string }
+  readonly superuserUrl: string
   /** Sees everything: the cross-tenant role. */
   readonly all: Sql
   stop(): Promise<void>
 }
 
 export async function testDatabase(): Promise<TestDatabase> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'service-api-db-'))
-  const server = await startEmbeddedPostgres({ dataDir, durable: false })
-  await migrate({ adminUrl: server.urls.admin, log: silent })
-  const db = createDatabase({ appUrl: server.urls.app, msspUrl: server.urls.mssp, log: silent })
-  const all = connect(server.urls.mssp, { max: 2, applicationName: 'test' })
+  const { urls, superuserUrl, drop } = await createTestDatabase('api')
+  const db = createDatabase({ appUrl: urls.app, msspUrl: urls.mssp, log: silent })
+  const all = connect(urls.mssp, { max: 2, applicationName: 'test' })
   return {
     db,
-    urls: server.urls,
+    urls,
+    superuserUrl,
     all,
     async stop() {
       await all.end({ timeout: 5 })
       await db.close()
-      await server.stop()
-      await rm(dataDir, { recursive: true, force: true })
+      await drop()
     },
   }
 }

@@ -26,9 +26,11 @@ export const PINS = {
   images: { adapter: '', runsWorker: '', linuxEp: '' },
 } as const
 
-/** A database of its own and the run's cluster, with an install namespace of its own. */
-export async function startFixture(): Promise<Fixture> {
-  const [database, kube] = await Promise.all([testDatabase(), testCluster()])
+/** A database of its own and, unless told otherwise, the run's cluster, with an install namespace of its own. */
+export async function startFixture(
+  startCluster: () => Promise<{ kubeconfigPath: string; stop: () => Promise<void> }> = testCluster,
+): Promise<Fixture> {
+  const [database, kube] = await Promise.all([testDatabase(), startCluster()])
   const cluster = createKubeClient({ kubeconfigPath: kube.kubeconfigPath, userAgent: 'service-api-test' })
   const clock = () => new Date()
   const tokens = createServiceTokens({ adapter: [randomBytes(32)], worker: [randomBytes(32)] }, clock)

@@ -5,6 +5,8 @@ import { readItem } from './event-items.ts'
 const event = (change: object = {}) => ({ source_event_id: 'e1', severity: 5, ...change })
 const nested = (depth: number): unknown => (depth === 0 ? 1 : { a: nested(depth - 1) })
 
+const entities = (count: number) => Array.from({ length: count }, () => ({ type: 'ip', value: '192.0.2.1' }))
+
 test.each([
   ['exactly as deep as allowed', event({ raw: nested(31) }), true],
   ['one level deeper', event({ raw: nested(32) }), false],
@@ -20,8 +22,8 @@ test.each([
   ['a title of 256', event({ title: 'x'.repeat(256) }), false],
   ['a log of 4096', event({ full_log: 'x'.repeat(4096) }), true],
   ['a log of 4097', event({ full_log: 'x'.repeat(4097) }), false],
-  ['64 entities', event({ entities: Array(64).fill({ type: 'ip', value: '192.0.2.1' }) }), true],
-  ['65 entities', event({ entities: Array(65).fill({ type: 'ip', value: '192.0.2.1' }) }), false],
+  ['64 entities', event({ entities: entities(64) }), true],
+  ['65 entities', event({ entities: entities(65) }), false],
   ['16 groups', event({ rule_groups: Array(16).fill('g') }), true],
   ['17 groups', event({ rule_groups: Array(17).fill('g') }), false],
   ['an unknown key', event({ something_new: [1] }), true],
