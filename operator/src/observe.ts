@@ -1,0 +1,114 @@
+import type { Tenant } from '@service/crds'
+import { NAMESPACE_LABELS, namespaceOf } from '@service/domain'
+import { DEPLOYMENTS, NAMESPACES, STATEFUL_SETS } from '@service/kube'
+import type { Namespace, ReconcileContext, WorkloadObject } from './context.ts'
+import { buildValues, namespaceManifest } from './desired/index.ts'
+import type { PlatformValues } from './desired/index.ts'
+import { digestOf } from './helm/release.ts'
+import type { Release, Workload } from './helm/release.ts'
+import type { Chart } from './helm/driver.ts'
+import type { DesiredRelease, NamespaceSeen, Observation } from './observation.ts'
+import { observeSecrets } from './steps/secrets.ts'
+
+export type Observed = Observation & { readonly release: Release | null; readonly chart: Chart }
+
+/** Looks at everything that one tenant consists of. Watches first; the server is asked for what they do not have. */
+export async function observe(context: ReconcileContext, tenant: Tenant): Promise<Observed> {
+  const name = namespaceOf(tenant.metadata.name)
+  const namespace = await observeNamespace(context, tenant)
+  const inside = namespace.state === 'ours' || namespace.state === 'terminating'
+  const [secrets, release, chart] = await Promise.all([
+    observeSecrets(context, tenant, inside),
+    inside ? context.releases.read(context.kube, name) : null,
+    context.helm.chartOf(tenant),
+  ])
+  const renewed = inside ? context.cache.heartbeat(name)?.spec?.renewTime : undefined
+  const heartbeatAt = renewed === undefined ? null : new Date(renewed)
+  return {
+    namespace,
+    ...secrets,
+    release,
+    chart,
+    desired: desiredRelease(context, tenant, chart),
+    workloads: release === null ? null : await observeWorkloads(context, name, release.workloads),
+    heartbeatAt: heartbeatAt === null || Number.isNaN(heartbeatAt.getTime()) ? null : heartbeatAt,
+  }
+}
+
+export async function observeNamespace(context: ReconcileContext, tenant: Tenant): Promise<NamespaceSeen> {
+  const name = namespaceOf(tenant.metadata.name)
+  const seen = context.cache.namespace(name) ?? (await context.kube.get<Namespace>(NAMESPACES, { name }))
+  if (seen === null) return { state: 'absent' }
+  const { labels = {}, uid = '', deletionTimestamp } = seen.metadata
+  const owner = labels[NAMESPACE_LABELS.tenantId]
+  if (owner !== tenant.spec.tenantId) return { state: 'foreign', tenantId: owner ?? null }
+  if (deletionTimestamp !== undefined || seen.status?.phase === 'Terminating') {
+    return { state: 'terminating', uid, blockers: blockersOf(seen) }
+  }
+  const wanted = Object.entries(namespaceManifest(tenant).metadata.labels)
+  return { state: 'ours', uid, labelled: wanted.every(([label, value]) => labels[label] === value) }
+}
+
+/** What the cluster says keeps a namespace from going: finalizers and what is left in it. */
+function blockersOf(namespace: Namespace): string[] {
+  const telling = [
+    'NamespaceContentRemaining',
+    'NamespaceFinalizersRemaining',
+    'NamespaceDeletionContentFailure',
+  ]
+  return (namespace.status?.conditions ?? [])
+    .filter(({ type, status }) => status === 'True' && telling.includes(type))
+    .flatMap(({ message }) => (message === undefined ? [] : [message]))
+}
+
+export function platformOf(context: Pick<ReconcileContext, 'config'>, tenant: Tenant): PlatformValues {
+  const { adapter, nodeSelector } = context.config
+  const slug = tenant.metadata.name
+  const indexerUrl = adapter.indexerUrl
+    .replaceAll('{slug}', slug)
+    .replaceAll('{namespace}', namespaceOf(slug))
+  return { adapter: { ...adapter, indexerUrl }, nodeSelector }
+}
+
+function desiredRelease(context: ReconcileContext, tenant: Tenant, chart: Chart): DesiredRelease {
+  try {
+    const values = buildValues(tenant, platformOf(context, tenant))
+    return { valuesDigest: digestOf(values), chartVersion: chart.version === '' ? null : chart.version }
+  } catch (error) {
+    return { invalid: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+async function observeWorkloads(
+  context: ReconcileContext,
+  namespace: string,
+  workloads: readonly Workload[],
+): Promise<NonNullable<Observation['workloads']>> {
+  const unready: string[] = []
+  for (const workload of workloads) {
+    const type = workload.kind === 'Deployment' ? DEPLOYMENTS : STATEFUL_SETS
+    // A watch that is behind, or a label that a chart forgot, must not look like a missing workload.
+    const object =
+      context.cache.workload(namespace, workload) ??
+      (await context.kube.get<WorkloadObject>(type, { name: workload.name, namespace }))
+    const problem = object === null ? 'it does not exist' : problemOf(workload, object)
+    if (problem !== undefined) unready.push(`${workload.kind} ${workload.name}: ${problem}`)
+  }
+  return { total: workloads.length, unready }
+}
+
+/** What kubectl rollout status waits for, in one sentence; `undefined` when there is nothing to wait for. */
+export function problemOf(workload: Workload, object: WorkloadObject): string | undefined {
+  const { status = {}, metadata } = object
+  const wanted = object.spec?.replicas ?? 1
+  if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return 'not looked at yet'
+  const ready = (workload.kind === 'Deployment' ? status.availableReplicas : status.readyReplicas) ?? 0
+  const updated = status.updatedReplicas ?? 0
+  if (ready >= wanted && updated >= wanted && (status.replicas ?? 0) <= Math.max(updated, wanted)) {
+    return undefined
+  }
+  const reason = status.conditions?.find(({ type, status }) =>
+    type === 'ReplicaFailure' ? status === 'True' : type === 'Progressing' && status === 'False',
+  )?.message
+  return `${Math.min(ready, updated)} of ${wanted} ready${reason === undefined ? '' : ` (${reason})`}`
+}

@@ -1,0 +1,200 @@
+import { isDeepStrictEqual } from 'node:util'
+import type {
+  ConditionReason,
+  ConditionType,
+  Tenant,
+  TenantFailure,
+  TenantStatus,
+  TenantStepRecord,
+} from '@service/crds'
+import { RELEASE_NAME, STEPS, timestamp } from '@service/domain'
+import type { Step, TenantState } from '@service/domain'
+import { dateConditions, summarize } from './conditions.ts'
+import type { ConditionDraft, Summary } from './conditions.ts'
+import { appendEntries } from './journal.ts'
+import type { NewEntry } from './journal.ts'
+import type { Observation, ReleaseSeen } from './observation.ts'
+import { nextPhase, openStep, retryRequested } from './plan.ts'
+import type { Next, Verdicts } from './plan.ts'
+
+export type StepFailure = {
+  readonly step: Step
+  readonly reason: ConditionReason
+  readonly message: string
+  readonly evidence: string
+}
+
+export type StatusInput = {
+  readonly tenant: Tenant
+  readonly verdicts: Verdicts
+  readonly next: Next
+  readonly now: Date
+  readonly release: ReleaseSeen | null
+  /** A namespace that was there is gone. */
+  readonly namespaceLost: boolean
+  /** What the step that was just tried ended with. */
+  readonly failed?: StepFailure
+  /** What was seen, for the journal, when the readiness timeout strikes. */
+  readonly evidence?: string
+  readonly teardown?: NonNullable<Summary['teardown']> & { readonly entries: readonly NewEntry[] }
+}
+
+/**
+ * The whole status that follows from what is seen and what is done next. Written before the act. Equal to the present one
+ * when nothing has changed.
+ */
+export function nextStatus(input: StatusInput): TenantStatus {
+  const { tenant, verdicts, now, release } = input
+  const former = tenant.status ?? {}
+  const phase = nextPhase(tenant, verdicts, now)
+  const failure = nextFailure(input, phase)
+  const steps = nextSteps(input, phase, failure)
+  const entries = [
+    ...stepEntries(former.steps ?? [], steps, input),
+    ...upgradeEntries(input, phase),
+    ...(input.namespaceLost ? [{ kind: 'namespace.missing' as const }] : []),
+    ...phaseEntries(input, phase),
+    ...(input.teardown?.entries ?? []),
+  ]
+  const { next, teardown } = input
+  const summary = { tenant, verdicts, phase, failure, next, now, ...(teardown && { teardown }) }
+  return compact({
+    ...former,
+    phase,
+    observedRevision: tenant.spec.revision,
+    observedGeneration: tenant.metadata.generation ?? 0,
+    conditions: summarize(summary),
+    steps,
+    failure,
+    ...(release === null ? {} : { release: releaseStatus(release) }),
+    journal: appendEntries(former.journal ?? [], entries, now),
+  })
+}
+
+export const sameStatus = (one: TenantStatus | undefined, other: TenantStatus): boolean =>
+  isDeepStrictEqual(compact(one ?? {}), compact(other))
+
+/** Absent, `null` and `undefined` are the same thing on the server. */
+function compact(status: TenantStatus): TenantStatus {
+  const { failure, ...rest } = status
+  return JSON.parse(JSON.stringify(failure === null || failure === undefined ? rest : { ...rest, failure }))
+}
+
+const releaseStatus = ({ ours: _ours, ...release }: ReleaseSeen) => ({ name: RELEASE_NAME, ...release })
+
+function nextFailure(input: StatusInput, phase: TenantState): TenantFailure | null {
+  const { tenant, verdicts, now, failed } = input
+  const { retryToken } = tenant.spec
+  const former = retryRequested(tenant) ? null : (tenant.status?.failure ?? null)
+  if (failed !== undefined) {
+    const { step, reason, message } = failed
+    const same = former?.step === step && former.reason === reason && former.message === message
+    return same ? former : { step, reason, message, at: timestamp(now), retryToken }
+  }
+  if (phase === 'degraded' && tenant.status?.phase === 'provisioning') {
+    const step = openStep(verdicts) ?? 'heartbeat'
+    return { step, reason: 'TimedOut', message: verdicts[step].message, at: timestamp(now), retryToken }
+  }
+  if (former?.reason === 'TimedOut') return phase === 'degraded' || phase === 'suspended' ? former : null
+  return former !== null && verdicts[former.step].todo === 'none' ? null : former
+}
+
+/** What has been done once stays done: afterwards the conditions tell how things are. */
+function nextSteps(
+  { tenant, verdicts, now }: StatusInput,
+  phase: TenantState,
+  failure: TenantFailure | null,
+): TenantStepRecord[] {
+  const former = new Map((tenant.status?.steps ?? []).map((record) => [record.step, record]))
+  const at = timestamp(now)
+  let reached = true
+  return STEPS.map((step) => {
+    const record = former.get(step) ?? { step, status: 'waiting' as const }
+    if (record.status === 'done') return record
+    // Behind a step that is not done, and in a tenant that is being taken down, nothing begins.
+    if (!reached || phase === 'decommissioning') return record
+    const { startedAt = at } = record
+    if (verdicts[step].todo === 'none') return { step, status: 'done', startedAt, finishedAt: at }
+    reached = false
+    if (failure?.step === step) return failedStep(record, failure, startedAt)
+    const message = verdicts[step].message.slice(0, 1_024)
+    if (record.status === 'failed') return { step, status: 'running', startedAt: at, message }
+    return { step, status: 'running', startedAt, message }
+  })
+}
+
+function failedStep(record: TenantStepRecord, failure: TenantFailure, startedAt: string): TenantStepRecord {
+  const message = failure.message.slice(0, 1_024)
+  return { step: record.step, status: 'failed', startedAt, finishedAt: failure.at, message }
+}
+
+/** Each change of a step's record is one entry: that is why nothing is recorded twice, whoever dies in between. */
+function stepEntries(
+  former: readonly TenantStepRecord[],
+  steps: readonly TenantStepRecord[],
+  { failed, evidence }: StatusInput,
+): NewEntry[] {
+  return steps.flatMap((record) => {
+    const before = former.find((each) => each.step === record.step)
+    const { step, status } = record
+    const begun = before !== undefined && before.status !== 'waiting'
+    const again = before?.status === 'failed' && status === 'running'
+    const entries: NewEntry[] = []
+    if ((!begun && status !== 'waiting') || again) entries.push({ kind: 'step.started', step })
+    if (status === 'done' && before?.status !== 'done') entries.push({ kind: 'step.done', step })
+    const anotherFailure = before?.status !== 'failed' || before.finishedAt !== record.finishedAt
+    if (status === 'failed' && anotherFailure) {
+      entries.push({ kind: 'step.failed', step, ...withEvidence(failed?.evidence ?? evidence) })
+    }
+    return entries
+  })
+}
+
+const withEvidence = (evidence: string | undefined): { evidence?: string } =>
+  evidence === undefined || evidence === '' ? {} : { evidence }
+
+/** After the first installation a run of helm is an upgrade; each has a beginning and one end. */
+function upgradeEntries({ tenant, verdicts, next, failed }: StatusInput, phase: TenantState): NewEntry[] {
+  const installed = tenant.status?.steps?.find((record) => record.step === 'release')?.status === 'done'
+  if (!installed || phase === 'pending') return []
+  const last = (tenant.status?.journal ?? []).findLast((entry) => entry.kind.startsWith('upgrade.'))?.kind
+  const open = last === 'upgrade.started' || last === 'upgrade.failed'
+  if (failed?.step === 'release') {
+    const known = tenant.status?.failure?.message === failed.message && last === 'upgrade.failed'
+    return known ? [] : [{ kind: 'upgrade.failed', step: 'release', ...withEvidence(failed.evidence) }]
+  }
+  if (open && verdicts.release.todo === 'none') return [{ kind: 'upgrade.done', step: 'release' }]
+  const begins = next.do === 'step' && next.step === 'release' && !open
+  return begins ? [{ kind: 'upgrade.started', step: 'release' }] : []
+}
+
+function phaseEntries({ tenant, evidence }: StatusInput, phase: TenantState): NewEntry[] {
+  const from = tenant.status?.phase ?? 'pending'
+  if (from === phase) return []
+  return [{ kind: 'state.changed', from, to: phase, ...(phase === 'degraded' ? withEvidence(evidence) : {}) }]
+}
+
+/** While paused or of no use otherwise: the present status with other conditions. */
+export function withCondition(
+  tenant: Tenant,
+  drafts: ReadonlyMap<ConditionType, ConditionDraft>,
+  now: Date,
+): TenantStatus {
+  const former = tenant.status ?? {}
+  const generation = tenant.metadata.generation ?? 0
+  const dated = dateConditions(former.conditions ?? [], drafts, generation, now)
+  const kept = (former.conditions ?? []).filter(({ type }) => !drafts.has(type))
+  return compact({ ...former, phase: former.phase ?? 'pending', conditions: [...dated, ...kept] })
+}
+
+/** Evidence is worth collecting when this pass would degrade the tenant. */
+export const willDegrade = (tenant: Tenant, verdicts: Verdicts, now: Date): boolean =>
+  tenant.status?.phase === 'provisioning' && nextPhase(tenant, verdicts, now) === 'degraded'
+
+export const lostNamespace = (tenant: Tenant, seen: Observation): boolean =>
+  seen.namespace.state === 'absent' &&
+  (tenant.status?.phase ?? 'pending') !== 'pending' &&
+  tenant.status?.phase !== 'decommissioning' &&
+  tenant.status?.conditions?.some(
+    (condition) => condition.type === 'NamespaceReady' && condition.status === 'True',
+  ) === true
