@@ -7,11 +7,11 @@ import { valuesFile, valuesTable, withTable } from './chart-files.ts'
 
 /**
  * Writes the files that come out of schemas in code. With `--check` it writes nothing and fails when a file is not
- * what the code says.
+ * what the code says. `--root` is the folder that they are below, by default this tree.
  */
 type Generated = { readonly path: string; readonly render: (current: string) => string }
 
-const COMMAND = 'npm run generate'
+const COMMAND = 'make generate'
 const HEADER = `# Written by \`${COMMAND}\`; edit the schemas instead.\n`
 const values = jsonSchema(TenantValues)
 
@@ -28,18 +28,22 @@ const FILES: readonly Generated[] = [
   { path: 'charts/service-tenant/README.md', render: (current) => withTable(current, valuesTable(values)) },
 ]
 
-const root = resolve(import.meta.dirname, '..')
+const { values: options } = parseArgs({
+  options: {
+    check: { type: 'boolean', default: false },
+    root: { type: 'string', default: resolve(import.meta.dirname, '..') },
+  },
+})
 
 function read(path: string): string {
   try {
-    return readFileSync(resolve(root, path), 'utf8')
+    return readFileSync(resolve(options.root, path), 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
     throw error
   }
 }
 
-const { values: options } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
 const stale = FILES.map(({ path, render }) => {
   const current = read(path)
   return { path, current, wanted: render(current) }
@@ -49,7 +53,7 @@ for (const { path, wanted } of stale) {
     console.error(`${path} is not what the schemas say: run \`${COMMAND}\` and commit the result`)
     process.exitCode = 1
   } else {
-    writeFileSync(resolve(root, path), wanted)
+    writeFileSync(resolve(options.root, path), wanted)
     console.log(`wrote ${path}`)
   }
 }

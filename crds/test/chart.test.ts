@@ -1,0 +1,294 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { TenantValues } from '../src/index.ts'
+import { CHART, ciValues, deploymentsOf, manifests, render, runHelm } from './helm.ts'
+import type { Deployment, Manifest, Values } from './helm.ts'
+
+const minimal = ciValues.find(([file]) => file.startsWith('minimal'))?.[1] ?? {}
+const withAdapter = (part: object): Values => ({
+  ...minimal,
+  adapter: { ...(minimal.adapter as object), ...part },
+})
+const adapterOf = (values: Values): Deployment => {
+  const [adapter, ...others] = deploymentsOf(manifests(values))
+  expect(others).toEqual([])
+  if (adapter === undefined) throw new Error('no adapter')
+  return adapter
+}
+const policy = (values: Values, suffix: string): Manifest | undefined =>
+  manifests(values).find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith(suffix))
+const environment = (adapter: Deployment): Record<string, string | undefined> =>
+  Object.fromEntries(
+    adapter.spec.template.spec.containers.flatMap(({ env }) =>
+      env.map(({ name, value, valueFrom }) => [name, value ?? valueFrom?.fieldRef?.fieldPath]),
+    ),
+  )
+
+describe.each(ciValues)('the chart with %s', (file, values) => {
+  it('is linted, fits the schema in code, and renders the same each time', () => {
+    const lint = runHelm(['lint', '--strict', CHART, '--values', join(CHART, 'ci', file)])
+    expect(lint.status, lint.stdout + lint.stderr).toBe(0)
+    expect(v.safeParse(TenantValues, values).issues).toBeUndefined()
+    expect(render(values)).toEqual(render(values))
+    expect(render(values).error).toBe('')
+  })
+
+  it('makes namespaced objects with labels, and neither namespace nor secret nor role', () => {
+    const all = manifests(values)
+    const kinds = new Set(all.map(({ kind }) => kind))
+    expect([...kinds].toSorted()).toEqual(
+      ['Deployment', 'LimitRange', 'NetworkPolicy', 'ResourceQuota', 'ServiceAccount'].filter(
+        (kind) => kind !== 'NetworkPolicy' || !file.startsWith('open-network'),
+      ),
+    )
+    for (const { kind, metadata, automountServiceAccountToken } of all) {
+      expect(metadata.namespace).toBe('tenant-acme')
+      expect(metadata.labels).toMatchObject({
+        'app.kubernetes.io/instance': 'service-tenant',
+        'app.kubernetes.io/part-of': 'service',
+        'app.kubernetes.io/managed-by': 'Helm',
+        'app.kubernetes.io/component': expect.stringMatching(/^[a-z]+$/),
+        'app.kubernetes.io/name': expect.any(String),
+        'app.kubernetes.io/version': '0.1.0',
+        'helm.sh/chart': 'service-tenant-0.1.0',
+      })
+      if (kind === 'ServiceAccount') expect(automountServiceAccountToken).toBe(false)
+    }
+  })
+
+  it('runs its pods restricted, with resources, unique names and secrets as whole volumes', () => {
+    for (const { spec } of deploymentsOf(manifests(values))) {
+      const pod = spec.template.spec
+      expect(pod.automountServiceAccountToken).toBe(false)
+      expect(pod.securityContext).toMatchObject({
+        runAsNonRoot: true,
+        runAsUser: expect.any(Number),
+        seccompProfile: { type: 'RuntimeDefault' },
+      })
+      for (const container of pod.containers) {
+        expect(container.securityContext).toMatchObject({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        })
+        for (const amounts of [container.resources.requests, container.resources.limits])
+          expect(Object.keys(amounts).toSorted()).toEqual(['cpu', 'memory'])
+        const names = container.env.map(({ name }) => name)
+        expect(new Set(names).size).toBe(names.length)
+        expect(container.env.flatMap(({ valueFrom }) => Object.keys(valueFrom ?? {}))).toEqual(['fieldRef'])
+        expect(container.volumeMounts.filter(({ subPath }) => subPath !== undefined)).toEqual([])
+        const volumes = pod.volumes.map(({ name }) => name).toSorted()
+        expect(container.volumeMounts.map(({ name }) => name).toSorted()).toEqual(volumes)
+        for (const [probe, path] of [
+          ['startupProbe', '/health/live'],
+          ['livenessProbe', '/health/live'],
+          ['readinessProbe', '/health/ready'],
+        ] as const)
+          expect(container[probe]?.httpGet).toEqual({ path, port: 'health' })
+      }
+    }
+  })
+})
+
+describe('the adapter', () => {
+  it('finds its token, the indexer user and the addresses in its environment', () => {
+    expect(environment(adapterOf(minimal))).toEqual({
+      TENANT_ID: '0198b5a0-0000-7000-8000-000000000001',
+      TENANT_SLUG: 'acme',
+      API_URL: 'http://service-system-api.service-system:80',
+      INDEXER_URL: 'https://wazuh-indexer:9200',
+      ADAPTER_TOKEN_FILE: '/var/run/service/adapter/token',
+      INDEXER_USERNAME_FILE: '/var/run/service/indexer/username',
+      INDEXER_PASSWORD_FILE: '/var/run/service/indexer/password',
+      HEARTBEAT_SECONDS: '30',
+      POLL_SECONDS: '5',
+      BIND_ADDRESS: 'status.podIP',
+      PORT: '8080',
+    })
+  })
+
+  it('mounts exactly the files that its environment names', () => {
+    for (const [, values] of ciValues) {
+      const adapter = adapterOf(values)
+      const { containers, volumes } = adapter.spec.template.spec
+      const files = volumes.flatMap(({ name, secret }) => {
+        const mount = containers[0]?.volumeMounts.find((each) => each.name === name)
+        return (secret?.items ?? []).map(({ path }) => `${mount?.mountPath}/${path}`)
+      })
+      const named = Object.entries(environment(adapter)).filter(([name]) => name.endsWith('_FILE'))
+      expect(files.toSorted()).toEqual(named.map(([, path]) => String(path)).toSorted())
+    }
+  })
+
+  it('takes credentials and authorities from the Secrets that the values name', () => {
+    const { volumes } = adapterOf(ciValues.find(([file]) => file.startsWith('full'))?.[1] ?? {}).spec.template
+      .spec
+    expect(volumes.flatMap(({ secret }) => (secret === undefined ? [] : [secret]))).toMatchObject([
+      { secretName: 'adapter-token', items: [{ key: 'token', path: 'token' }] },
+      {
+        secretName: 'reader',
+        optional: true,
+        items: [
+          { key: 'user', path: 'username' },
+          { key: 'pass', path: 'password' },
+        ],
+      },
+      { secretName: 'api-ca', items: [{ key: 'ca.crt', path: 'ca.crt' }] },
+      { secretName: 'indexer-ca', items: [{ key: 'root.pem', path: 'ca.crt' }] },
+    ])
+  })
+
+  const digest = `sha256:${'ab'.repeat(32)}`
+  it.each([
+    [{}, 'service/adapter:0.1.0'],
+    [{ repository: 'r.example/a', tag: '7' }, 'r.example/a:7'],
+    [{ tag: '', digest }, `service/adapter@${digest}`],
+    [{ tag: '7', digest }, `service/adapter:7@${digest}`],
+  ])('runs the image %o', (image, wanted) => {
+    const { containers } = adapterOf(withAdapter({ image })).spec.template.spec
+    expect(containers.map((container) => container.image)).toEqual([wanted])
+  })
+
+  it('has no image without tag and digest', () => {
+    expect(render(withAdapter({ image: { tag: '' } })).error).toContain(
+      'adapter.image needs a tag or a digest',
+    )
+  })
+
+  it('is one at a time', () => {
+    expect(adapterOf(minimal).spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } })
+  })
+
+  it('is not restarted by a new version of the chart, and can be upgraded to it', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'service-chart-'))
+    try {
+      cpSync(CHART, folder, { recursive: true })
+      const file = join(folder, 'Chart.yaml')
+      writeFileSync(file, readFileSync(file, 'utf8').replaceAll('0.1.0', '0.2.0'))
+      const [newer] = deploymentsOf(manifests(minimal, folder))
+      expect(newer?.metadata.labels['helm.sh/chart']).toBe('service-tenant-0.2.0')
+      expect(newer?.spec).toEqual(adapterOf(minimal).spec)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+describe('the network policies', () => {
+  const local = ciValues.find(([file]) => file.startsWith('local'))?.[1] ?? {}
+  const byDigest = ciValues.find(([file]) => file.startsWith('digest'))?.[1] ?? {}
+  const full = ciValues.find(([file]) => file.startsWith('full'))?.[1] ?? {}
+  const ranges = (values: Values) =>
+    (
+      (policy(values, '-adapter')?.spec.egress ?? []) as {
+        to: { ipBlock?: { cidr: string } }[]
+        ports?: { port: number }[]
+      }[]
+    ).flatMap(({ to, ports }) =>
+      to.flatMap(({ ipBlock }) => (ipBlock === undefined ? [] : [`${ipBlock.cidr} ${ports?.[0]?.port}`])),
+    )
+
+  it('deny everything first', () => {
+    expect(policy(minimal, '-default-deny')?.spec).toEqual({
+      podSelector: {},
+      policyTypes: ['Ingress', 'Egress'],
+    })
+  })
+
+  it('let the adapter reach the indexer, the API and the DNS, and nothing else', () => {
+    expect(policy(minimal, '-adapter')?.spec).toEqual({
+      podSelector: { matchLabels: adapterOf(minimal).spec.selector.matchLabels },
+      policyTypes: ['Egress'],
+      egress: [
+        {
+          to: [{ podSelector: { matchLabels: { 'app.kubernetes.io/component': 'indexer' } } }],
+          ports: [{ protocol: 'TCP', port: 9200 }],
+        },
+        {
+          to: [
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'service-system' } },
+              podSelector: { matchLabels: { 'app.kubernetes.io/component': 'api' } },
+            },
+          ],
+        },
+      ],
+    })
+    expect(policy(minimal, '-allow-dns')?.spec).toMatchObject({ podSelector: {}, policyTypes: ['Egress'] })
+  })
+
+  it('open the way to address literals, with their ports', () => {
+    expect(ranges(local)).toEqual(['127.0.0.1/32 19200', '127.0.0.1/32 18080'])
+    expect(ranges(byDigest)).toEqual(['192.0.2.7/32 443', '2001:db8::1/128 8080'])
+    expect(ranges(minimal)).toEqual([])
+  })
+
+  it('open the way to the ranges that the values name', () => {
+    expect(ranges(full)).toEqual(['192.0.2.10/32 9443', '198.51.100.0/28 443'])
+  })
+
+  it('leave out what the values switch off', () => {
+    expect(policy(byDigest, '-allow-dns')).toBeUndefined()
+    expect(policy({ ...minimal, networkPolicies: { enabled: false } }, '')).toBeUndefined()
+  })
+})
+
+describe('the values', () => {
+  it('without a word from anybody are those of the schema in code', () => {
+    const {
+      tenant: _,
+      adapter,
+      ...defaults
+    } = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8')) as Values
+    const { apiUrl: _api, indexerUrl: _indexer, ...adapterDefaults } = adapter as Record<string, unknown>
+    const wanted = v.parse(TenantValues, minimal)
+    expect({
+      ...defaults,
+      tenant: minimal.tenant,
+      adapter: { ...adapterDefaults, ...(minimal.adapter as object) },
+    }).toEqual(wanted)
+  })
+
+  const tenantPart = (part: object): Values => ({
+    ...minimal,
+    tenant: { ...(minimal.tenant as object), ...part },
+  })
+  it.each<[string, Values]>([
+    ['an unknown key', { ...minimal, apiKey: 'x' }],
+    ['an unknown key of the tenant', tenantPart({ email: 'x' })],
+    ['an unknown key deep inside', { ...minimal, components: { wazuh: { manager: { password: 'x' } } } }],
+    ['a raw token', withAdapter({ token: 'x' })],
+    ['a raw key of the LLM', { ...minimal, llm: { apiKey: 'x' } }],
+    ['no tenant', { adapter: minimal.adapter }],
+    ['no address of the API', withAdapter({ apiUrl: '' })],
+    ['an address with credentials', withAdapter({ apiUrl: 'https://me:hush@api.example' })],
+    [
+      'credentials in the address of the LLM',
+      { ...minimal, llm: { baseUrl: 'https://me:hush@llm.example' } },
+    ],
+    ['an address with a query', withAdapter({ indexerUrl: 'https://indexer.example?key=hush' })],
+    ['a slug that is none', tenantPart({ slug: 'Acme' })],
+    ['an id that is none', tenantPart({ id: '1' })],
+    ['a name that is too long', tenantPart({ displayName: '🛡'.repeat(256) })],
+    ['a quantity that is none', { ...minimal, resourceQuota: { requests: { cpu: 'much' } } }],
+    ['no heartbeat', withAdapter({ heartbeatSeconds: 0 })],
+    ['a heartbeat beyond what counts as alive', withAdapter({ heartbeatSeconds: 76 })],
+    ['half seconds', withAdapter({ pollSeconds: 0.5 })],
+    ['a text for a number', withAdapter({ pollSeconds: '5' })],
+    ['a Secret that cannot be named so', withAdapter({ tokenSecretRef: { name: 'eyJhbGciOi.J9_x' } })],
+    ['no Secret for the token', withAdapter({ tokenSecretRef: { name: '' } })],
+    ['an image with spaces', withAdapter({ image: { repository: 'a b' } })],
+    ['a digest that is none', withAdapter({ image: { digest: 'sha256:12' } })],
+    ['a part that does not exist yet', { ...minimal, components: { misp: { enabled: true } } }],
+    ['an unknown way of agents', { ...minimal, wazuhIngress: { mode: 'pigeon' } }],
+    ['root', { ...minimal, podSecurity: { runAsUser: 0 } }],
+    ['a range that is none', { ...minimal, networkPolicies: { apiCidrs: ['everywhere'] } }],
+  ])('with %s are refused by Helm and by the schema in code', (_, values) => {
+    expect(v.safeParse(TenantValues, values).success).toBe(false)
+    expect(render(values).error).toMatch(/values don't meet the specifications of the schema/)
+  })
+})
