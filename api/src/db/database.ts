@@ -11,8 +11,8 @@ export type Database = {
   readonly mssp: Sql
   readonly log: Log
   readonly clock: Clock
-  /** Reasons for which a loop has already entered, with the moment on the monotonic clock. */
-  readonly entered: Map<string, number>
+  /** When something that is not done each time was last done, on the monotonic clock. */
+  readonly lastRuns: Map<string, number>
   close(): Promise<void>
 }
 
@@ -41,7 +41,7 @@ export function createDatabase({
     mssp,
     log,
     clock,
-    entered: new Map(),
+    lastRuns: new Map(),
     close: async () => {
       await Promise.all([app.end({ timeout: 5 }), mssp.end({ timeout: 5 })])
     },

@@ -62,14 +62,14 @@ export async function asSystem<T>(
   fn: (tx: Tx) => Promise<T>,
   options: SystemOptions = {},
 ): Promise<T> {
-  const last = db.entered.get(reason)
+  const last = db.lastRuns.get(`enter ${reason}`)
   const entering = performance.now()
   const known = options.loop === true && last !== undefined && entering - last < LOOP_MS
   const result = await run(db, 'mssp', '', async (tx) => {
     if (!known) await writeSystemEnter(tx, reason)
     return fn(tx)
   })
-  if (!known) db.entered.set(reason, entering)
+  if (!known) db.lastRuns.set(`enter ${reason}`, entering)
   return result
 }
 
@@ -101,7 +101,7 @@ async function run<T>(
   const work = db[role].begin(mode, (connection) => {
     if (gaveUp) throw new PoolTimeoutError(ACQUIRE_MS)
     began = true
-    return fn(transaction(db, role, connection))
+    return fn(transactionOf(connection, role, db.clock))
   }) as Promise<T>
   try {
     return await Promise.race([work, late])
@@ -112,12 +112,13 @@ async function run<T>(
   }
 }
 
-function transaction(db: Database, role: Tx['role'], sql: TransactionSql): Tx {
+/** What the doors hand out; exported for the init step, which has a connection of its own. */
+export function transactionOf(sql: TransactionSql, role: Tx['role'], clock: Clock): Tx {
   let query: Query | undefined
   return {
     sql,
     role,
-    clock: db.clock,
+    clock,
     get q() {
       query ??= queryBuilder(sql)
       return query

@@ -75,8 +75,7 @@ create function public.login_reserve(
   p_email text, p_email_hmac bytea, p_slug text, p_now timestamptz,
   p_limit integer, p_window_ms double precision, p_lock_ms double precision
 ) returns table (
-  user_id uuid, tenant_id uuid, tenant_slug text, email text, display_name text, role text, active boolean,
-  password_hash text, must_change boolean, refused boolean, attempt integer, locked_until timestamptz
+  user_id uuid, tenant_id uuid, role text, active boolean, password_hash text, refused boolean, attempt integer, locked_until timestamptz
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -89,7 +88,7 @@ declare
   outcome record;
 begin
   perform public.require_audit();
-  select u.id, u.tenant_id, t.slug, u.email, u.display_name, u.role, u.active into who
+  select u.id, u.tenant_id, u.role, u.active into who
     from public.users u left join public.tenants t on t.id = u.tenant_id
    where pg_catalog.lower(u.email) = pg_catalog.lower(p_email)
      and case when p_slug is null then u.tenant_id is null else t.slug = p_slug and t.deleted_at is null end;
@@ -116,8 +115,7 @@ begin
        where s.email_hmac = p_email_hmac;
     end if;
   end if;
-  return query select who.id, who.tenant_id, who.slug, who.email, who.display_name, who.role, who.active,
-    credential.password_hash, credential.must_change, outcome.refused, outcome.failures, outcome.locked;
+  return query select who.id, who.tenant_id, who.role, who.active, credential.password_hash, outcome.refused, outcome.failures, outcome.locked;
 end
 $$;
 
@@ -178,8 +176,8 @@ $$;
 create function public.session_resolve(
   p_id uuid, p_slug text, p_now timestamptz, p_idle_ms double precision, p_touch_ms double precision
 ) returns table (
-  user_id uuid, email text, display_name text, role text, tenant_id uuid, tenant_slug text, must_change boolean,
-  absolute_expiry timestamptz, idle_expiry timestamptz,
+  user_id uuid, email text, display_name text, role text, tenant_id uuid, tenant_slug text,
+  tenant_display_name text, must_change boolean, absolute_expiry timestamptz, idle_expiry timestamptz,
   pinned_id uuid, pinned_slug text, pinned_display_name text, pinned_until timestamptz
 )
 language plpgsql volatile security definer
@@ -189,7 +187,7 @@ as $$
 declare
   live record;
 begin
-  select u.id, u.email, u.display_name, u.role, u.tenant_id, t.slug, coalesce(c.must_change, false) as must_change,
+  select u.id, u.email, u.display_name, u.role, u.tenant_id, t.slug, t.display_name as tenant_name, coalesce(c.must_change, false) as must_change,
          s.absolute_expiry, s.idle_expiry, s.last_seen_at, s.pinned_until,
          p.id as pin, p.slug as pin_slug, p.display_name as pin_name
     into live
@@ -209,7 +207,7 @@ begin
     update public.sessions s set last_seen_at = p_now, idle_expiry = live.idle_expiry
      where s.id = p_id and s.revoked_at is null and s.last_seen_at = live.last_seen_at;
   end if;
-  return query select live.id, live.email, live.display_name, live.role, live.tenant_id, live.slug, live.must_change,
+  return query select live.id, live.email, live.display_name, live.role, live.tenant_id, live.slug, live.tenant_name, live.must_change,
     live.absolute_expiry, live.idle_expiry, live.pin, live.pin_slug, live.pin_name,
     case when live.pin is not null then live.pinned_until end;
 end
@@ -382,7 +380,6 @@ grant execute on function
   public.login_sweep(timestamptz, double precision, integer)
   to service_app;
 grant execute on function public.prune_audit(integer) to service_mssp;
-grant execute on function public.bootstrap_admin(uuid, text, text, text, boolean, timestamptz) to service_admin;
 
 grant create on schema public to service_definer;
 do $$
@@ -398,3 +395,8 @@ begin
 end
 $$;
 revoke create on schema public from service_definer;
+
+-- After the hand-over, which would have turned this grant into the new owner's.
+set local role service_definer;
+grant execute on function public.bootstrap_admin(uuid, text, text, text, boolean, timestamptz) to service_admin;
+reset role;

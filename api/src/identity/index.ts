@@ -1,0 +1,6 @@
+export { emailHmac, normalizeEmail } from './email.ts'
+export { createPasswordHasher } from './hasher.ts'
+export type { PasswordHasher } from './hasher.ts'
+export { createLoginLimiter } from './limiter.ts'
+export type { LoginLimiter } from './limiter.ts'
+export { newSessionId, sessionIdOf } from './session-id.ts'

@@ -1,0 +1,8 @@
+export { changePassword } from './change-password.ts'
+export type { PasswordChange } from './change-password.ts'
+export type { AuthContext, AuthHost } from './context.ts'
+export { login } from './login.ts'
+export type { LoggedIn, LoginInput } from './login.ts'
+export { logout } from './logout.ts'
+export { describeIdentity, resolveSession } from './session.ts'
+export type { SessionRecord, SignedIn } from './session.ts'
