@@ -1,1 +1,3 @@
-export {}
+export { startAdapter, type Adapter, type AdapterOptions } from './adapter.ts'
+export { ConfigError, parse, VARIABLES, type Config } from './config.ts'
+export { mapAlert } from './map.ts'
