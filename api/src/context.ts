@@ -42,7 +42,6 @@ export function createContext(config: ServeConfig, log: Log): Context {
 
 function createCluster(config: ServeConfig['cluster']): KubeClient | null {
   if (config.kind === 'off') return null
-  const source =
-    config.kind === 'in-cluster' ? { inCluster: true as const } : { kubeconfigPath: config.path }
+  const source = config.kind === 'in-cluster' ? { inCluster: true as const } : { kubeconfigPath: config.path }
   return createKubeClient({ ...source, userAgent: USER_AGENT })
 }

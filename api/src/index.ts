@@ -1,1 +1,2 @@
-export {}
+export { createApi } from './api.ts'
+export { startService } from './serve.ts'

@@ -44,10 +44,11 @@ export const uuid = v.pipe(
 
 const RFC3339 =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?(Z|[+-]\d{2}:?\d{2})$/i
-/** A moment that exists and that every store can hold: the years 1 to 9999 in UTC. */
+/** A moment that exists, also in the calendar, and that every store can hold: the years 1 to 9999 in UTC. */
 function isMoment(value: string): boolean {
-  const year = new Date(value).getUTCFullYear()
-  return year >= 1 && year <= 9999
+  const [year = 0, month = 0, day = 0] = value.slice(0, 10).split('-').map(Number)
+  const inUtc = new Date(value).getUTCFullYear()
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate() && inUtc >= 1 && inUtc <= 9999
 }
 
 /** RFC 3339; offsets like `+0000` are accepted, as Wazuh writes them (decision 5.3). */

@@ -200,5 +200,7 @@ describe('objects', () => {
     expect(v.is(dateTime, '0001-01-01T00:00:00+14:00')).toBe(false)
     expect(v.is(dateTime, '9999-12-31T23:59:59-01:00')).toBe(false)
     expect(v.is(dateTime, '9999-12-31T23:59:59Z')).toBe(true)
+    expect(v.is(dateTime, '2026-02-29T00:00:00Z')).toBe(false)
+    expect(v.is(dateTime, '2028-02-29T00:00:00Z')).toBe(true)
   })
 })

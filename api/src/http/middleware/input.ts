@@ -1,5 +1,5 @@
 import { BODY, type FieldError, ServiceError } from '@service/domain'
-import { fieldErrors, type Route } from '@service/wire'
+import { fieldErrors, type Route, strictObject } from '@service/wire'
 import type { MiddlewareHandler } from 'hono'
 import * as v from 'valibot'
 import { readBody, requireJson } from '../body.ts'
@@ -7,7 +7,7 @@ import { parseJson } from '../json.ts'
 import { queryObject } from '../query.ts'
 import type { HttpEnv } from '../types.ts'
 
-const NOTHING = v.strictObject({})
+const NOTHING = strictObject({})
 const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** Reads and validates query and body: 413, 415, 400, then 422 with the findings of both. */

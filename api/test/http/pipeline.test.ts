@@ -1,0 +1,351 @@
+import { connect } from 'node:net'
+import { ROLES, ServiceError } from '@service/domain'
+import { ROUTES, type Route } from '@service/wire'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createLogger } from '../../src/log.ts'
+import { createTenant } from '../../src/verbs/tenant/create.ts'
+import { type Fixture, msspUser, startFixture, tenantInput } from '../support/fixture.ts'
+import { type Call, call, cookieOf, CUSTOMER, MSSP, startHttp } from '../support/http.ts'
+
+let fixture: Fixture
+let server: Awaited<ReturnType<typeof startHttp>>
+const lines: string[] = []
+const log = createLogger('debug', { write: (line: string) => void lines.push(line) })
+beforeAll(async () => {
+  fixture = await startFixture()
+  server = await startHttp(fixture, { log })
+})
+afterAll(async () => {
+  await server?.stop()
+  await fixture?.stop()
+})
+
+const send = (request: Call) => call(server.port, request)
+const codeOf = async (request: Call): Promise<unknown> => {
+  const { status, body } = await send(request)
+  return status < 400 ? status : body.code
+}
+const TENANTS = '/api/mssp/tenants'
+const json = { 'content-type': 'application/json' }
+const admin = { cookie: cookieOf('mssp_admin'), origin: MSSP.origin }
+
+describe('the order of checks', () => {
+  // Each request breaks everything from one check on; the earliest check has to answer.
+  const nothing = { method: 'POST', body: 'x'.repeat(70_000), headers: { origin: 'http://evil.example' } }
+  test.each<[string, Call]>([
+    ['not_found', { ...nothing, path: '/api/mssp/nothing' }],
+    ['method_not_allowed', { ...nothing, method: 'PUT', path: TENANTS }],
+    ['csrf_failed', { ...nothing, path: TENANTS }],
+    ['unauthenticated', { ...nothing, path: TENANTS, headers: { origin: MSSP.origin } }],
+    [
+      'wrong_audience',
+      {
+        ...nothing,
+        path: TENANTS,
+        headers: {
+          host: CUSTOMER.host,
+          origin: CUSTOMER.origin,
+          cookie: cookieOf('customer_viewer', 'must-change'),
+        },
+      },
+    ],
+    [
+      'password_change_required',
+      {
+        ...nothing,
+        path: TENANTS,
+        headers: { origin: MSSP.origin, cookie: cookieOf('analyst', 'must-change') },
+      },
+    ],
+    [
+      'capability_missing',
+      { ...nothing, path: TENANTS, headers: { origin: MSSP.origin, cookie: cookieOf('analyst') } },
+    ],
+    ['body_too_large', { ...nothing, path: `${TENANTS}?a=1`, headers: admin }],
+    ['unsupported_media_type', { ...nothing, body: '{', path: `${TENANTS}?a=1`, headers: admin }],
+    ['malformed_request', { ...nothing, body: '{', path: `${TENANTS}?a=1`, headers: { ...admin, ...json } }],
+    ['validation_failed', { ...nothing, body: '{}', path: TENANTS, headers: { ...admin, ...json } }],
+  ])('%s comes first', async (code, request) => expect(await codeOf(request)).toBe(code))
+
+  test('a conflict comes last', async () => {
+    const tenant = tenantInput()
+    await createTenant(fixture.tenants, { principal: msspUser(), requestId: 'r', tenant })
+    const body = (slug: string, extra = {}) => JSON.stringify({ slug, display_name: 'x', ...extra })
+    const request = { method: 'POST', path: TENANTS, headers: { ...admin, ...json } }
+    expect(await codeOf({ ...request, body: body(tenant.slug) })).toBe('slug_taken')
+    expect(await codeOf({ ...request, body: body(tenant.slug, { profile: 'x' }) })).toBe('validation_failed')
+  })
+})
+
+describe('audience and capability', () => {
+  const guarded = (Object.entries(ROUTES) as [string, Route][]).filter(([, route]) =>
+    ['mssp', 'tenant', 'session'].includes(route.access.kind),
+  )
+  const id = '0197a000-0000-7000-8000-000000000009'
+
+  test.each(guarded)('%s: exactly the roles of the map pass', async (_, route) => {
+    const { capabilitiesOf, audienceOfRole } = await import('@service/domain')
+    for (const role of ROLES) {
+      const place = audienceOfRole(role) === 'mssp' ? MSSP : CUSTOMER
+      const code = await codeOf({
+        method: route.method,
+        path: route.path.replace('{id}', id),
+        headers: { host: place.host, origin: place.origin, cookie: cookieOf(role) },
+      })
+      const { access } = route
+      const rightSide = access.kind === 'session' || access.kind === audienceOfRole(role)
+      const capability = 'capability' in access ? access.capability : null
+      const may = capability === null || capabilitiesOf(role).some((held) => held === capability)
+      if (!rightSide) expect(code, role).toBe('wrong_audience')
+      else if (!may) expect(code, role).toBe('capability_missing')
+      else expect(['wrong_audience', 'capability_missing'], role).not.toContain(code)
+    }
+  })
+
+  test('while the password must be changed, only what is needed for that answers', async () => {
+    for (const [, route] of guarded) {
+      const place = route.access.kind === 'tenant' ? CUSTOMER : MSSP
+      const role = route.access.kind === 'tenant' ? 'tenant_admin' : 'platform_admin'
+      const code = await codeOf({
+        method: route.method,
+        path: route.path.replace('{id}', id),
+        headers: { host: place.host, origin: place.origin, cookie: cookieOf(role, 'must-change') },
+      })
+      expect(code === 'password_change_required', route.path).toBe(route.whileMustChange !== true)
+    }
+  })
+})
+
+describe('cross-site requests', () => {
+  const login = { method: 'POST', path: '/api/auth/login' }
+  test.each([
+    ['no origin and no referer', {}, true],
+    ['another origin', { origin: 'http://evil.example' }, true],
+    ['the origin null', { origin: 'null', referer: `${MSSP.origin}/login` }, true],
+    ['a customer’s origin at the MSSP host', { origin: CUSTOMER.origin }, true],
+    ['the MSSP origin at a customer’s host', { host: CUSTOMER.host, origin: MSSP.origin }, true],
+    ['another allowed origin at this host', { origin: 'https://console.example.com' }, true],
+    ['two origins', { origin: [MSSP.origin, 'http://evil.example'] }, true],
+    ['the own origin', { origin: MSSP.origin }, false],
+    ['the own origin as referer', { referer: `${MSSP.origin}/login?x=1` }, false],
+    ['a foreign referer', { referer: 'http://evil.example/http://localhost:8080/' }, true],
+    ['the customer’s own origin', { host: CUSTOMER.host, origin: CUSTOMER.origin }, false],
+  ])('%s', async (_, headers, refused) => {
+    for (const path of ['/api/auth/login', '/api/auth/logout'])
+      expect((await codeOf({ ...login, path, headers })) === 'csrf_failed').toBe(refused)
+  })
+  test('reading needs no origin', async () => {
+    expect(
+      await codeOf({ path: TENANTS, headers: { cookie: admin.cookie, origin: 'http://evil.example' } }),
+    ).toBe(200)
+  })
+})
+
+describe('hosts', () => {
+  test('one that is not configured has health and the internal routes only', async () => {
+    const host = 'somewhere.example'
+    expect(await codeOf({ path: '/health/live', headers: { host } })).toBe(200)
+    expect(await codeOf({ path: '/api/health/ready', headers: { host } })).toBe(200)
+    expect(await codeOf({ path: '/api/internal/adapter/config', headers: { host } })).toBe('invalid_token')
+    expect(await codeOf({ path: TENANTS, headers: { host, cookie: admin.cookie } })).toBe('not_found')
+    const login = { method: 'POST', path: '/api/auth/login', headers: { host, origin: `http://${host}` } }
+    expect(await codeOf(login)).toBe('not_found')
+  })
+  test('a session of one side is nobody at the other side’s host', async () => {
+    const headers = { host: CUSTOMER.host, cookie: cookieOf('platform_admin') }
+    expect(await codeOf({ path: '/api/auth/me', headers })).toBe('unauthenticated')
+  })
+  test('two session cookies count as none', async () => {
+    const cookie = `${cookieOf('mssp_admin')}; ${cookieOf('mssp_admin')}`
+    expect(await codeOf({ path: TENANTS, headers: { cookie } })).toBe('unauthenticated')
+    const twice = [cookieOf('mssp_admin'), cookieOf('mssp_admin')]
+    expect(await codeOf({ path: TENANTS, headers: { cookie: twice } })).toBe('unauthenticated')
+  })
+})
+
+describe('service tokens', () => {
+  const config = '/api/internal/adapter/config'
+  const bearer = (token: string) => ({ path: config, headers: { authorization: `Bearer ${token}` } })
+  const newTenant = () =>
+    createTenant(fixture.tenants, { principal: msspUser(), requestId: 'r', tenant: tenantInput() })
+
+  test('open exactly their own tenant', async () => {
+    const [one, two] = [await newTenant(), await newTenant()]
+    for (const { id, slug } of [one, two]) {
+      const { token } = await fixture.tokens.mint('adapter', { tenantId: id, tokenVersion: 1 })
+      expect((await send(bearer(token))).body).toMatchObject({ tenant_id: id, slug })
+    }
+    const { token } = await fixture.tokens.mint('adapter', { tenantId: one.id, tokenVersion: 1 })
+    const body = JSON.stringify({ tenant_id: two.id, version: '1', health: 'ok' })
+    const headers = { ...json, authorization: `Bearer ${token}` }
+    const beat = { method: 'POST', path: '/api/internal/adapter/health', headers, body }
+    expect(await codeOf(beat)).toBe('forbidden_target')
+    const silent = await fixture.all`select from tenant_heartbeats where tenant_id in (${one.id}, ${two.id})`
+    expect(silent).toHaveLength(0)
+  })
+
+  test('of another kind, version or tenant that is gone, and anything else, are refused', async () => {
+    const { id } = await newTenant()
+    const worker = await fixture.tokens.mint('worker', { tenantId: id, tokenVersion: 1 })
+    const newer = await fixture.tokens.mint('adapter', { tenantId: id, tokenVersion: 2 })
+    const nobody = await fixture.tokens.mint('adapter', { tenantId: crypto.randomUUID(), tokenVersion: 1 })
+    for (const { token } of [worker, newer, nobody]) expect(await codeOf(bearer(token))).toBe('invalid_token')
+    const gone = await newTenant()
+    await fixture.all`update tenants set deleted_at = now() where id = ${gone.id}`
+    const { token } = await fixture.tokens.mint('adapter', { tenantId: gone.id, tokenVersion: 1 })
+    expect(await codeOf(bearer(token))).toBe('invalid_token')
+    for (const authorization of ['', 'Bearer', 'Bearer  ', `Basic ${token}`, token])
+      expect(await codeOf({ path: config, headers: { authorization } })).toBe('invalid_token')
+    expect(await codeOf({ path: config, headers: { cookie: admin.cookie } })).toBe('invalid_token')
+    const answer = await send({ path: config })
+    expect(answer.headers['www-authenticate']).toBe('Bearer')
+  })
+
+  test('mean nothing on people’s routes, and need no origin on their own', async () => {
+    const { id } = await newTenant()
+    const { token } = await fixture.tokens.mint('adapter', { tenantId: id, tokenVersion: 1 })
+    expect(await codeOf({ path: TENANTS, headers: { authorization: `Bearer ${token}` } })).toBe(
+      'unauthenticated',
+    )
+    const headers = {
+      ...json,
+      authorization: `Bearer ${token}`,
+      origin: 'http://evil.example',
+      cookie: 'a=b',
+    }
+    const body = JSON.stringify({ tenant_id: id, version: '1', health: 'ok' })
+    expect(await codeOf({ method: 'POST', path: '/api/internal/adapter/health', headers, body })).toBe(200)
+  })
+})
+
+describe('every answer', () => {
+  test.each([
+    ['a success', { path: TENANTS, headers: admin }],
+    ['a refusal', { path: TENANTS }],
+    ['an unknown path', { path: '/' }],
+    ['a wrong method', { method: 'DELETE', path: TENANTS }],
+  ])('%s carries the security headers and a request id', async (_, request: Call) => {
+    const { headers } = await send(request)
+    expect(headers).toMatchObject({
+      'content-security-policy': expect.stringContaining("default-src 'none'; frame-ancestors 'none'"),
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'strict-origin-when-cross-origin',
+      'cross-origin-opener-policy': 'same-origin',
+      'cache-control': 'no-store',
+      'strict-transport-security': expect.stringContaining('max-age='),
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    })
+  })
+  test('keeps a usable request id and replaces another', async () => {
+    const given = async (id: string) =>
+      (await send({ path: '/', headers: { 'x-request-id': id } })).headers['x-request-id']
+    expect(await given('abc-1.2_X')).toBe('abc-1.2_X')
+    for (const bad of ['x'.repeat(65), 'a b', 'a"b', '<x>']) expect(await given(bad)).not.toBe(bad)
+  })
+  test('HEAD is GET without a body', async () => {
+    expect(await codeOf({ method: 'HEAD', path: TENANTS, headers: admin })).toBe(200)
+  })
+})
+
+describe('failures of ours', () => {
+  test('tell the caller nothing, and the log everything but secrets', async () => {
+    const broken = await startHttp(fixture, {
+      log,
+      resolveSession: async () => {
+        throw new Error('relation "secret_table" does not exist')
+      },
+    })
+    lines.length = 0
+    const { status, body } = await call(broken.port, {
+      path: `${TENANTS}?q=hidden-query`,
+      headers: { cookie: cookieOf('analyst'), 'x-request-id': 'trace-me' },
+    })
+    await broken.stop()
+    expect(status).toBe(500)
+    expect(body).toMatchObject({ code: 'internal_error', request_id: 'trace-me' })
+    expect(JSON.stringify(body)).not.toContain('secret_table')
+    const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(entries).toMatchObject([
+      {
+        level: 'error',
+        request_id: 'trace-me',
+        route: TENANTS,
+        status: 500,
+        err: { message: expect.stringContaining('secret_table') },
+      },
+    ])
+    expect(lines.join('')).not.toContain('hidden-query')
+  })
+  test('of the database are a temporary 503 with a time to come back', async () => {
+    const away = await startHttp(fixture, {
+      resolveSession: async () => Promise.reject(new Error('connection lost')),
+      explain: () => new ServiceError('unavailable'),
+    })
+    const { status, headers } = await call(away.port, {
+      path: TENANTS,
+      headers: { cookie: cookieOf('analyst') },
+    })
+    await away.stop()
+    expect(status).toBe(503)
+    expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+  })
+})
+
+describe('in proxy mode', () => {
+  test('the routes of the internal mode do not exist, whatever the method', async () => {
+    const proxy = await startHttp(fixture, { authMode: 'proxy', resolveSession: async () => null })
+    for (const method of ['POST', 'GET'])
+      for (const path of [
+        '/api/auth/login',
+        '/api/auth/me',
+        '/api/auth/logout',
+        '/api/auth/password/change',
+      ]) {
+        const headers = { origin: MSSP.origin, cookie: admin.cookie }
+        expect((await call(proxy.port, { method, path, headers })).status).toBe(404)
+      }
+    expect((await call(proxy.port, { path: '/api/mssp/me', headers: { cookie: admin.cookie } })).status).toBe(
+      401,
+    )
+    await proxy.stop()
+  })
+})
+
+test.each([
+  ['no HTTP', 'nonsense\r\n\r\n'],
+  ['no host', 'GET /health/live HTTP/1.1\r\n\r\n'],
+  ['an endless header', `GET / HTTP/1.1\r\nhost: localhost:8080\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`],
+  ['two lengths', 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx'],
+  [
+    'length and chunks',
+    'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+  ],
+])('%s on the wire is a 400 and does no harm', async (_, bytes) => {
+  const answer = await new Promise<string>((resolve, reject) => {
+    const socket = connect(server.port, '127.0.0.1', () => void socket.write(bytes))
+    let text = ''
+    socket.on('data', (chunk) => (text += chunk.toString()))
+    socket.on('close', () => resolve(text))
+    socket.on('error', reject)
+    socket.setTimeout(5_000, () => socket.destroy())
+  })
+  expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /)
+  expect(await codeOf({ path: '/health/live' })).toBe(200)
+})
+
+test('one log line a request, with the template of the route and never the path', async () => {
+  lines.length = 0
+  await send({ path: `${TENANTS}/0197a000-0000-7000-8000-000000000009?x=1`, headers: admin })
+  const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+  expect(entries).toMatchObject([
+    {
+      level: 'info',
+      msg: 'request',
+      route: '/api/mssp/tenants/{id}',
+      status: 422,
+      code: 'validation_failed',
+    },
+  ])
+  expect(lines.join('')).not.toContain('000000000009')
+  expect(lines.join('')).not.toContain(admin.cookie)
+})
