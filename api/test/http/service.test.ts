@@ -1,0 +1,303 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { materialKey, materialSecretName } from '@service/domain'
+import { createKubeClient, type KubeClient, type KubeObject, SECRETS } from '@service/kube'
+import { Identity, Ready, TenantCreated, TenantDetail } from '@service/wire'
+import * as v from 'valibot'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ownCluster } from '../support/cluster.ts'
+import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { freshSlug } from '../support/fixture.ts'
+import { type Answer, call } from '../support/http.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const ADMIN = { email: 'admin@example.com', password: 'a long enough password' }
+
+let database: TestDatabase
+let cluster: Awaited<ReturnType<typeof ownCluster>>
+let kube: KubeClient
+let environment: Record<string, string>
+let port: number
+let metricsPort: number
+beforeAll(async () => {
+  ;[database, cluster, port, metricsPort] = await Promise.all([
+    testDatabase(),
+    ownCluster(),
+    freePort(),
+    freePort(),
+  ])
+  kube = createKubeClient({ kubeconfigPath: cluster.kubeconfigPath, userAgent: 'test' })
+  environment = {
+    PATH: '/usr/bin:/bin',
+    SERVICE_LISTEN: `127.0.0.1:${port}`,
+    SERVICE_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
+    SERVICE_MSSP_ORIGINS: `http://localhost:${port}`,
+    SERVICE_CUSTOMER_ORIGIN_PATTERN: `http://*.localhost:${port}`,
+    SERVICE_COOKIE_SECURE: 'false',
+    SERVICE_DATABASE_APP_URL: database.urls.app,
+    SERVICE_DATABASE_MSSP_URL: database.urls.mssp,
+    SERVICE_DATABASE_ADMIN_URL: database.urls.admin,
+    SERVICE_JWT_SIGNING_KEY: randomBytes(32).toString('hex'),
+    SERVICE_ADAPTER_SIGNING_KEY: `base64:${randomBytes(32).toString('base64')}`,
+    SERVICE_BOOTSTRAP_ADMIN_EMAIL: ADMIN.email,
+    SERVICE_BOOTSTRAP_ADMIN_PASSWORD: ADMIN.password,
+    SERVICE_BOOTSTRAP_ADMIN_MUST_CHANGE: 'false',
+    SERVICE_MSSP_ID: '0197a000-0000-7000-8000-00000000000a',
+    SERVICE_INSTALL_ID: '0197a000-0000-7000-8000-00000000000b',
+    SERVICE_KUBECONFIG: cluster.kubeconfigPath,
+    SERVICE_OPERATOR: 'off',
+  }
+})
+afterAll(async () => {
+  await kube?.close()
+  await cluster?.stop()
+  await database?.stop()
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+type Running = {
+  readonly child: ChildProcess
+  readonly output: () => string
+  readonly exit: Promise<number | null>
+}
+function start(args: readonly string[], env: Record<string, string>): Running {
+  const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const exit = new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { child, output: () => output, exit }
+}
+async function until<T>(what: () => string, look: () => Promise<T | undefined | false | null>): Promise<T> {
+  for (const deadline = performance.now() + 20_000; performance.now() < deadline; await sleep(50)) {
+    const found = await look().catch(() => undefined)
+    if (found !== undefined && found !== null && found !== false) return found
+  }
+  throw new Error(`not within twenty seconds: ${what()}`)
+}
+const host = () => `localhost:${port}`
+const ask = (path: string, headers: Record<string, string> = {}) =>
+  call(port, { path, headers: { host: host(), ...headers } })
+const post = (path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
+  call(port, {
+    method: 'POST',
+    path,
+    body: JSON.stringify(body),
+    headers: { host: host(), origin: `http://${host()}`, 'content-type': 'application/json', ...headers },
+  })
+const isReady = (running: Running) =>
+  until(running.output, async () => (await ask('/health/ready')).body.ok === true)
+
+describe('the command', () => {
+  test('explains itself', async () => {
+    const running = start(['--help'], {})
+    expect(await running.exit).toBe(0)
+    expect(running.output()).toContain('SERVICE_DATABASE_APP_URL')
+  })
+  test.each([[['unknown']], [['serve', 'now']]])('%j is a usage error', async (args) => {
+    const running = start(args, {})
+    expect(await running.exit).toBe(2)
+    expect(running.output()).toContain('Usage')
+  })
+  test('names everything that is wrong with its environment, and no value', async () => {
+    const running = start(['serve'], { SERVICE_JWT_SIGNING_KEY: 'too-short-a-key' })
+    expect(await running.exit).toBe(2)
+    expect(running.output()).toContain('SERVICE_MSSP_ORIGINS is required')
+    expect(running.output()).toContain('SERVICE_JWT_SIGNING_KEY must be at least 32 bytes')
+    expect(running.output()).not.toContain('too-short-a-key')
+  })
+  test('migrate may run twice and makes the first administrator once', async () => {
+    for (let round = 0; round < 2; round += 1) {
+      const running = start(['migrate'], environment)
+      expect(await running.exit, running.output()).toBe(0)
+    }
+    const users = await database.all`select email, role from users`
+    expect(users).toEqual([{ email: ADMIN.email, role: 'platform_admin' }])
+  })
+})
+
+describe('the service', () => {
+  let running: Running
+  beforeAll(async () => {
+    const init = start(['migrate'], environment)
+    await init.exit
+    running = start(['serve'], environment)
+    await isReady(running)
+  })
+  afterAll(() => running?.child.kill('SIGKILL'))
+
+  const signIn = async (): Promise<string> => {
+    const { status, headers } = await post('/api/auth/login', ADMIN)
+    expect(status).toBe(200)
+    const [cookie] = headers['set-cookie'] ?? []
+    return cookie ?? ''
+  }
+  const session = async () => ({ cookie: (await signIn()).split(';')[0] ?? '' })
+
+  test('says that it lives and what it looks at', async () => {
+    expect((await ask('/health/live')).body).toMatchObject({ ok: true, auth_mode: 'internal' })
+    const { body } = await ask('/api/health/ready', { host: 'anything' })
+    expect(v.parse(Ready, body).checks).toEqual({
+      database: 'ok',
+      migrations: 'ok',
+      signing_keys: 'ok',
+      cluster: 'ok',
+      operator: 'off',
+    })
+  })
+
+  test('signs in with a cookie as specified, knows its user, and signs out', async () => {
+    const cookie = await signIn()
+    expect(cookie).toMatch(
+      /^service_session=[A-Za-z0-9_-]{22}; Path=\/; Max-Age=43(199|200); HttpOnly; SameSite=Lax$/,
+    )
+    const headers = { cookie: cookie.split(';')[0] ?? '' }
+    for (const path of ['/api/auth/me', '/api/mssp/me']) {
+      const me = await ask(path, headers)
+      expect(v.parse(Identity, me.body)).toMatchObject({ email: ADMIN.email, user_type: 'mssp' })
+    }
+    expect((await ask('/api/tenant/me', headers)).body.code).toBe('wrong_audience')
+    expect((await ask('/api/auth/me', { ...headers, host: `acme.${host()}` })).status).toBe(401)
+    const out = await post('/api/auth/logout', {}, headers)
+    expect(out).toMatchObject({ status: 200, body: { ok: true } })
+    expect(out.headers['set-cookie']).toEqual([
+      expect.stringContaining('service_session=; Path=/; Max-Age=0'),
+    ])
+    expect((await ask('/api/auth/me', headers)).status).toBe(401)
+  })
+
+  test('refuses a wrong password without a cookie', async () => {
+    const { status, headers, body } = await post('/api/auth/login', { ...ADMIN, password: 'wrong password' })
+    expect({ status, code: body.code }).toEqual({ status: 401, code: 'invalid_credentials' })
+    expect(headers['set-cookie']).toBeUndefined()
+  })
+
+  test('creates a tenant whose adapter can work and whose resource stands in the cluster', async () => {
+    const headers = await session()
+    const slug = freshSlug()
+    const made = await post(
+      '/api/mssp/tenants',
+      { slug, display_name: 'Acme', contact_email: `${slug}@example.com` },
+      headers,
+    )
+    expect(made.status, JSON.stringify(made.body)).toBe(201)
+    const tenant = v.parse(TenantCreated, made.body)
+    expect(made.headers.location).toBe(`/api/mssp/tenants/${tenant.id}`)
+    const detail = v.parse(TenantDetail, (await ask(made.headers.location as string, headers)).body)
+    expect(detail.endpoints.customer_url).toBe(`http://${slug}.${host()}`)
+    await until(running.output, () =>
+      kube.get(
+        { apiVersion: 'service.dev/v1alpha1', kind: 'Tenant', plural: 'tenants', namespaced: false },
+        { name: slug },
+      ),
+    )
+
+    const secret = await kube.get<KubeObject & { data: Record<string, string> }>(SECRETS, {
+      name: materialSecretName(tenant.id),
+      namespace: 'service-system',
+    })
+    const token = Buffer.from(secret?.data[materialKey('adapter-token', 'token')] ?? '', 'base64').toString()
+    const bearer = { authorization: `Bearer ${token}`, host: 'api.somewhere.svc:8080' }
+    const beat = { tenant_id: tenant.id, version: '0.1.0', health: 'ok', metrics: { lag_seconds: 1 } }
+    expect((await post('/api/internal/adapter/health', beat, bearer)).body).toMatchObject({
+      ok: true,
+      state: 'pending',
+    })
+    const events = {
+      events: [
+        { source_event_id: '1', severity: 3 },
+        { source_event_id: '1', severity: 3 },
+      ],
+    }
+    expect((await post('/api/internal/adapter/events', events, bearer)).body).toMatchObject({
+      accepted: 1,
+      duplicates: 1,
+    })
+
+    const contact = { email: `${slug}@example.com`, password: tenant.contact?.temporary_password }
+    const portal = { host: `${slug}.${host()}`, origin: `http://${slug}.${host()}` }
+    const inPortal = await post('/api/auth/login', contact, portal)
+    expect(inPortal).toMatchObject({ status: 200, body: { must_change: true, user: { tenant_slug: slug } } })
+    expect((await post('/api/auth/login', contact)).status).toBe(401)
+
+    const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+    const age = `service_tenant_adapter_heartbeat_age_seconds{tenant_id="${tenant.id}",slug="${slug}"}`
+    expect(metrics).toContain(age)
+    expect(metrics).toContain('service_tenants{state="pending"}')
+    expect(metrics).toMatch(/service_events_ingested_total\{outcome="accepted"\} \d/)
+    expect(metrics).toContain('route="mssp.tenants.create",method="POST",status="201"')
+    await database.all`update tenants set deleted_at = now() where id = ${tenant.id}`
+    expect(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()).not.toContain(age)
+  })
+
+  test('logs no secret', () => {
+    expect(running.output()).not.toContain(ADMIN.password)
+    expect(running.output()).not.toMatch(/service_session=[A-Za-z0-9_-]{22}/)
+    expect(running.output()).not.toContain('eyJ')
+  })
+
+  test('finishes what runs and ends when it is told to', async () => {
+    const headers = await session()
+    const slug = freshSlug()
+    const inFlight = post('/api/mssp/tenants', { slug, display_name: 'Last' }, headers)
+    await sleep(5)
+    const told = performance.now()
+    running.child.kill('SIGTERM')
+    expect((await inFlight).status).toBe(201)
+    expect(await running.exit).toBe(0)
+    expect(performance.now() - told).toBeLessThan(10_000)
+  })
+})
+
+test('without database and cluster it lives, is not ready and says what is missing; it recovers by itself', async () => {
+  const dead = await freePort()
+  const url = new URL(database.urls.app)
+  url.port = String(dead)
+  const mssp = new URL(database.urls.mssp)
+  mssp.port = String(dead)
+  const running = start(['serve'], {
+    ...environment,
+    SERVICE_DATABASE_APP_URL: url.href,
+    SERVICE_DATABASE_MSSP_URL: mssp.href,
+    SERVICE_KUBECONFIG: '/nowhere/kubeconfig',
+  })
+  try {
+    await until(running.output, async () => (await ask('/health/live')).body.ok === true)
+    const ready = await ask('/health/ready')
+    expect(ready).toMatchObject({
+      status: 503,
+      body: { ok: false, checks: { database: 'failing', cluster: 'failing' } },
+    })
+    const login = await post('/api/auth/login', ADMIN)
+    expect({ status: login.status, code: login.body.code }).toEqual({ status: 503, code: 'unavailable' })
+    expect(login.headers['retry-after']).toBeDefined()
+    await until(running.output, async () => running.output().includes('the database cannot be used'))
+    expect(running.output()).toContain(`127.0.0.1:${dead}`)
+    expect(running.output()).toContain('the cluster cannot be used')
+    const { port: target, hostname } = new URL(database.urls.app)
+    const { connect } = await import('node:net')
+    const proxy = createServer((socket) => {
+      const upstream = connect(Number(target), hostname)
+      socket.pipe(upstream).pipe(socket)
+      for (const end of [socket, upstream]) end.on('error', () => end.destroy())
+    }).listen(dead, '127.0.0.1')
+    await until(running.output, async () => (await ask('/health/ready')).status === 200)
+    proxy.close()
+    expect(running.child.exitCode).toBeNull()
+  } finally {
+    running.child.kill('SIGTERM')
+    expect(await running.exit, running.output()).toBe(0)
+  }
+})
