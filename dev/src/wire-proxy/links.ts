@@ -20,8 +20,10 @@ export type Links = {
   setMode(mode: ConnectionMode): void
   /** Strikes every open connection. */
   each(strike: (link: Link) => void): void
-  /** Accepted since the start, and open now. */
-  counts(): { readonly accepted: number; readonly open: number }
+  /** When each connection was accepted, on the monotonic clock. */
+  readonly acceptedAt: readonly number[]
+  /** Relayed now. */
+  open(): number
   close(): Promise<void>
 }
 
@@ -30,7 +32,7 @@ export async function startLinks(targetPort: number): Promise<Links> {
   const links = new Map<number, Link>()
   const sockets = new Set<Socket>()
   let mode: ConnectionMode = 'pass'
-  let accepted = 0
+  const acceptedAt: number[] = []
   const track = (socket: Socket): void => {
     sockets.add(socket)
     socket.setNoDelay(true)
@@ -57,7 +59,7 @@ export async function startLinks(targetPort: number): Promise<Links> {
   }
   // A held connection is never read, hence paused from its first moment.
   const server = createServer({ pauseOnConnect: true }, (client) => {
-    accepted += 1
+    acceptedAt.push(performance.now())
     track(client)
     if (mode === 'close') client.destroy()
     if (mode === 'pass') relay(client)
@@ -73,7 +75,8 @@ export async function startLinks(targetPort: number): Promise<Links> {
     each: (strike) => {
       for (const link of links.values()) strike(link)
     },
-    counts: () => ({ accepted, open: links.size }),
+    acceptedAt,
+    open: () => links.size,
     close: async () => {
       for (const socket of sockets) socket.destroy()
       server.close()

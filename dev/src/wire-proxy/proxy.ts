@@ -32,6 +32,8 @@ export type WireCounts = Readonly<Record<RequestKind, number>> & {
 export type WireProxy = {
   readonly url: string
   readonly requests: readonly SeenRequest[]
+  /** When each TCP connection was accepted, on the same clock. */
+  readonly acceptedAt: readonly number[]
   /** Switches a fault on; the answer switches it off. The rule that was switched on first wins. */
   fault(rule: FaultRule): () => void
   /** What new connections meet; with `blackhole` and `close` the open ones meet it, too. */
@@ -73,6 +75,7 @@ export async function startWireProxy({ kubeconfigPath }: { kubeconfigPath: strin
   return {
     url,
     requests: wire.requests,
+    acceptedAt: relay.acceptedAt,
     fault: wire.fault,
     setConnections: (mode) => {
       relay.setMode(mode)
@@ -84,7 +87,7 @@ export async function startWireProxy({ kubeconfigPath }: { kubeconfigPath: strin
     endWatches: () => {
       for (const watch of wire.watches) watch.end()
     },
-    counts: () => ({ ...countKinds(wire.requests), ...relay.counts() }),
+    counts: () => ({ ...countKinds(wire.requests), accepted: relay.acceptedAt.length, open: relay.open() }),
     writeKubeconfig: (path, other) =>
       writeKubeconfig(path, { server: url, ca, user: 'admin', token: other ?? token }),
     close: async () => {
