@@ -20,7 +20,7 @@ import { anySpec, minimalSpec, tenant } from './samples.ts'
 const PLATFORM: PlatformValues = {
   adapter: {
     apiUrl: 'http://127.0.0.1:18080',
-    indexerUrl: 'http://127.0.0.1:19200/{slug}',
+    indexerUrl: 'http://127.0.0.1:19200/acme',
     heartbeatSeconds: 2,
     pollSeconds: 1,
   },

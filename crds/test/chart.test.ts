@@ -276,7 +276,7 @@ describe('the values', () => {
     ['a name that is too long', tenantPart({ displayName: '🛡'.repeat(256) })],
     ['a quantity that is none', { ...minimal, resourceQuota: { requests: { cpu: 'much' } } }],
     ['no heartbeat', withAdapter({ heartbeatSeconds: 0 })],
-    ['a heartbeat beyond what counts as alive', withAdapter({ heartbeatSeconds: 76 })],
+    ['a heartbeat beyond what counts as alive', withAdapter({ heartbeatSeconds: 121 })],
     ['half seconds', withAdapter({ pollSeconds: 0.5 })],
     ['a text for a number', withAdapter({ pollSeconds: '5' })],
     ['a Secret that cannot be named so', withAdapter({ tokenSecretRef: { name: 'eyJhbGciOi.J9_x' } })],

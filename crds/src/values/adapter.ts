@@ -47,7 +47,7 @@ export const Adapter = v.pipe(
     ),
     indexerCredentialsSecretRef: v.optional(IndexerCredentials, {}),
     heartbeatSeconds: v.optional(
-      integer(1, HEARTBEAT.staleMs / 2_000, 'Seconds between two heartbeats.'),
+      integer(1, 120, 'Seconds between two heartbeats; less than what counts as silence.'),
       HEARTBEAT.defaultIntervalMs / 1_000,
     ),
     pollSeconds: v.optional(integer(1, 300, 'Seconds between two looks at the indexer.'), 5),

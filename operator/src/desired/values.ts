@@ -5,11 +5,10 @@ import type { Profile } from '@service/domain'
 import * as v from 'valibot'
 import { namespaceLabels } from './namespace.ts'
 
-/** What the platform, not the tenant, says about the stack. */
+/** What the platform, not the tenant, says about the stack; addresses are those of this tenant. */
 export type PlatformValues = {
   readonly adapter: {
     readonly apiUrl: string
-    /** May contain `{slug}`, which stands for the tenant's slug. */
     readonly indexerUrl: string
     readonly heartbeatSeconds: number
     readonly pollSeconds: number
@@ -50,13 +49,12 @@ function wantedValues(tenant: Tenant, platform: PlatformValues): v.InferInput<ty
   const { spec } = tenant
   const { config } = spec
   const profile = PROFILES[spec.profile]
-  const slug = tenant.metadata.name
   return {
     tenant: {
       id: spec.tenantId,
       msspId: config.msspId,
       installId: config.installId,
-      slug,
+      slug: tenant.metadata.name,
       displayName: spec.displayName,
     },
     branding: config.branding,
@@ -71,7 +69,6 @@ function wantedValues(tenant: Tenant, platform: PlatformValues): v.InferInput<ty
       ...imageOf(spec.images.adapter),
       resources: profile.adapter,
       ...platform.adapter,
-      indexerUrl: platform.adapter.indexerUrl.replaceAll('{slug}', slug),
     },
     runsWorker: {
       ...imageOf(spec.images.runsWorker),
