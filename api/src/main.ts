@@ -1,23 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { backoffMs } from '@service/kube'
-import { ConfigError as OperatorConfigError, parseOperatorConfig, startOperator } from '@service/operator'
-import { bootstrapAdmin, bootstrapOrganization } from './bootstrap.ts'
 import {
   ConfigError,
   helpText,
-  type MigrateConfig,
   parseMigrateConfig,
   parseServeConfig,
   processEnvironment,
 } from './config/index.ts'
-import { isUnavailable } from './db/errors.ts'
-import { migrate } from './db/migrate.ts'
-import { createLogger, type Log } from './log.ts'
-import { startService, type StartEmbeddedOperator } from './serve.ts'
+import { createLogger } from './log.ts'
+import { prepareDatabase } from './prepare.ts'
+import type { StartEmbeddedOperator } from './serve.ts'
 
 const EXIT = { failure: 1, usage: 2 } as const
 const STOP_MS = 10_000
-const RETRY = { firstMs: 500, maxMs: 10_000 } as const
 
 async function main(args: readonly string[]): Promise<void> {
   const [command = 'serve', ...rest] = args
@@ -28,9 +21,9 @@ async function main(args: readonly string[]): Promise<void> {
     return
   }
   try {
-    await (command === 'serve' ? serve() : prepare())
+    await (command === 'serve' ? serve() : migrate())
   } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof OperatorConfigError)) throw error
+    if (!isConfigError(error)) throw error
     process.stderr.write(`${error.message}\n`)
     process.exitCode = EXIT.usage
   }
@@ -39,7 +32,9 @@ async function main(args: readonly string[]): Promise<void> {
 async function serve(): Promise<void> {
   const config = parseServeConfig(processEnvironment())
   const log = createLogger(config.logLevel)
-  const embedded = config.operator === 'embedded' ? embeddedOperator() : null
+  // The cluster's client takes more than a second to load: only who serves waits for it.
+  const { startService } = await import('./serve.ts')
+  const embedded = config.operator === 'embedded' ? await embeddedOperator() : null
   const service = await startService({ config, log, startOperator: embedded })
 
   process.on('unhandledRejection', (error) => {
@@ -67,35 +62,19 @@ async function serve(): Promise<void> {
 }
 
 /** Read before anything starts, so that a wrong setting of the operator is told like any other. */
-function embeddedOperator(): StartEmbeddedOperator {
+async function embeddedOperator(): Promise<StartEmbeddedOperator> {
+  const { parseOperatorConfig, startOperator } = await import('@service/operator')
   const config = parseOperatorConfig(processEnvironment())
   return (parts) => startOperator({ ...parts, config })
 }
 
-/** The init step: waits for the database, brings it up to date, and sets nothing twice. */
-async function prepare(): Promise<void> {
+async function migrate(): Promise<void> {
   const config = parseMigrateConfig(processEnvironment())
-  const log = createLogger(config.logLevel)
-  const host = new URL(config.adminUrl).host
-  for (let failures = 1; ; failures += 1) {
-    try {
-      await migrateAndBootstrap(config, log)
-      return
-    } catch (error) {
-      if (!isUnavailable(error)) throw error
-      log.warn({ err: error, where: host }, 'the database cannot be used; trying again')
-      await sleep(backoffMs(failures, RETRY))
-    }
-  }
+  await prepareDatabase(config, createLogger(config.logLevel))
 }
 
-async function migrateAndBootstrap(config: MigrateConfig, log: Log): Promise<void> {
-  const { adminUrl, install, admin } = config
-  const clock = (): Date => new Date()
-  const { applied } = await migrate({ adminUrl, log })
-  await bootstrapOrganization({ adminUrl, ...install, clock, log })
-  if (admin !== null) await bootstrapAdmin({ adminUrl, ...admin, clock, log })
-  log.info({ applied }, 'the database is up to date')
-}
+/** The operator's room has a class of its own for the same thing. */
+const isConfigError = (error: unknown): error is Error =>
+  error instanceof ConfigError || (error instanceof Error && error.name === 'ConfigError')
 
 await main(process.argv.slice(2))

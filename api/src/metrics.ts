@@ -6,10 +6,10 @@ import { queueDepth } from './projector/queue.ts'
 
 export type ApiMetrics = {
   readonly registry: Registry
-  request(sample: { route: string; method: string; status: number; seconds: number }): void
-  ingested(counts: { accepted: number; duplicates: number; rejected: number }): void
+  readonly request: (sample: { route: string; method: string; status: number; seconds: number }) => void
+  readonly ingested: (counts: { accepted: number; duplicates: number; rejected: number }) => void
   /** A failure that nothing caught: always a bug. */
-  unhandled(): void
+  readonly unhandled: () => void
 }
 
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

@@ -12,6 +12,7 @@ import type { HttpEnv } from './types.ts'
 /** Times in milliseconds: a slow sender is cut off, an idle connection is closed. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000 } as const
 const MAX_HEADER_BYTES = 16 * 1024
+const SWEEP_MS = 50
 
 export type HttpServer = {
   readonly address: { readonly host: string; readonly port: number }
@@ -76,13 +77,15 @@ function bound(server: Server, listen: { host: string; port: number }): Promise<
   })
 }
 
+/** A connection whose last answer is sent would stay open for the next request: it is closed as it becomes idle. */
 function stopServer(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
+    const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
     const cut = setTimeout(() => server.closeAllConnections(), graceMs)
     server.close(() => {
+      clearInterval(sweep)
       clearTimeout(cut)
       resolve()
     })
-    server.closeIdleConnections()
   })
 }

@@ -137,7 +137,7 @@ describe.each(bodied)('%s', (id, route) => {
     for (const [key, value] of Object.entries(valid())) {
       const rest: Record<string, unknown> = { ...valid() }
       delete rest[key]
-      const wrong: unknown[] = [{}, [], true, 12345678901234567890, 'x'.repeat(5000), 'a\u0000b', '\uD800']
+      const wrong: unknown[] = [{}, [], true, 1e300, 'x'.repeat(5000), 'a\u0000b', '\uD800']
       const acceptable = value === null ? [] : [null]
       for (const bad of [...acceptable, ...wrong]) {
         const marked = { ...rest, [key]: bad }

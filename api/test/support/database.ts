@@ -13,7 +13,8 @@ export type TestDatabase = {
 }
 
 export async function testDatabase(): Promise<TestDatabase> {
-  const { urls, superuserUrl, drop } = await createTestDatabase('api')
+  const made = await createTestDatabase('api')
+  const { urls, superuserUrl } = made
   const db = createDatabase({ appUrl: urls.app, msspUrl: urls.mssp, log: silent })
   const all = connect(urls.mssp, { max: 2, applicationName: 'test' })
   return {
@@ -24,7 +25,7 @@ export async function testDatabase(): Promise<TestDatabase> {
     async stop() {
       await all.end({ timeout: 5 })
       await db.close()
-      await drop()
+      await made.drop()
     },
   }
 }
