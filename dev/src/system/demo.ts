@@ -87,19 +87,19 @@ async function untilStored(
 ): Promise<number> {
   const sql = postgres(connection.databases.mssp, { max: 1, fetch_types: false, onnotice: () => undefined })
   const deadline = performance.now() + STORED_MS
-  const wanted = new Set(sourceEventIds).size
+  const wanted = [...new Set(sourceEventIds)]
   try {
     for (let told = -1; ; await sleep(250)) {
       const [row] = await sql<{ stored: number }[]>`
         select count(*)::int as stored from events
         where tenant_id = ${tenantId} and kind = 'event.ingested'
-          and payload ->> 'source_event_id' = any(${[...new Set(sourceEventIds)]})`
+          and payload ->> 'source_event_id' in (select jsonb_array_elements_text(${sql.json(wanted)}))`
       const stored = row?.stored ?? 0
-      if (stored >= wanted) return stored
-      if (stored !== told) say(`${stored} of ${wanted} alerts are stored`)
+      if (stored >= wanted.length) return stored
+      if (stored !== told) say(`${stored} of ${wanted.length} alerts are stored`)
       told = stored
       if (performance.now() > deadline)
-        throw new Error(`only ${stored} of ${wanted} alerts were stored in time`)
+        throw new Error(`only ${stored} of ${wanted.length} alerts were stored in time`)
     }
   } finally {
     await sql.end({ timeout: 5 })

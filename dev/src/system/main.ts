@@ -132,11 +132,10 @@ async function serve(config: SystemConfig): Promise<number> {
 }
 
 main().then(
-  (code) => {
-    process.exitCode = code
-  },
+  // The supervisor in the background is a child that would keep this process waiting.
+  (code) => process.exit(code),
   (error: unknown) => {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-    process.exitCode = 1
+    process.exit(1)
   },
 )

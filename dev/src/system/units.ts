@@ -6,7 +6,7 @@ import { startEmbeddedPostgres } from '../postgres/embedded.ts'
 import { startProcess, stopProcess } from '../process.ts'
 import type { RunningProcess } from '../process.ts'
 import { apiEnvironment, migrateEnvironment, operatorEnvironment, systemUrls } from './environment.ts'
-import { installCrds } from './install-crds.ts'
+import { prepareCluster } from './prepare-cluster.ts'
 import { ROOT } from './paths.ts'
 import type { Unit, UnitHandle } from './supervisor.ts'
 import type { SystemFacts } from './system.ts'
@@ -35,7 +35,7 @@ export const clusterUnit = (facts: SystemFacts): Unit => ({
       progress: facts.log,
     })
     facts.kubeconfig = cluster.kubeconfigPath
-    await installCrds(cluster.kubeconfigPath)
+    await prepareCluster(cluster.kubeconfigPath)
     return { records: cluster.processes, stop: () => cluster.stop() }
   },
 })
