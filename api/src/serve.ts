@@ -11,6 +11,7 @@ import { type ApiMetrics, createFleetGauges, createMetrics } from './metrics.ts'
 import { startMetricsServer } from './metrics-server.ts'
 import { type Projector, startProjector } from './projector/projector.ts'
 import { createReadiness } from './readiness.ts'
+import { ensureNamespace } from './secrets/material.ts'
 import { VERSION } from './version.ts'
 
 /** The operator as this process sees it. */
@@ -63,7 +64,15 @@ export async function startService(options: {
     announce(log, 'the database', hostOf(config.database.appUrl), () => checkDatabase(db), stopping.signal),
     ...(cluster === null
       ? []
-      : [announce(log, 'the cluster', config.cluster.kind, () => cluster.ready(), stopping.signal)]),
+      : [
+          announce(
+            log,
+            'the cluster',
+            config.cluster.kind,
+            () => useCluster(context, cluster),
+            stopping.signal,
+          ),
+        ]),
   ]
   return {
     address: servers.api.address,
@@ -77,6 +86,12 @@ export async function startService(options: {
       await context.close()
     },
   }
+}
+
+/** The leader's Lease and the tenants' material need a place before the first tenant. */
+async function useCluster({ config }: Context, cluster: KubeClient): Promise<void> {
+  await cluster.ready()
+  await ensureNamespace(cluster, config.installNamespace)
 }
 
 function startProjectorOf(context: Context, cluster: KubeClient): Projector {

@@ -15,7 +15,7 @@ export type CookieOptions = { readonly secure: boolean; readonly now: Date }
 
 /** S "Session cookie": host-only, ends with the session's absolute expiry. */
 export function sessionCookie(value: string, absoluteExpiry: Date, options: CookieOptions): string {
-  const seconds = Math.max(0, Math.floor((absoluteExpiry.getTime() - options.now.getTime()) / 1000))
+  const seconds = Math.max(0, Math.ceil((absoluteExpiry.getTime() - options.now.getTime()) / 1000))
   return withAttributes(value, seconds, options.secure)
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { getRequestListener } from '@hono/node-server'
+import { getRequestListener, RequestError } from '@hono/node-server'
 import { ServiceError } from '@service/domain'
 import type { Hono } from 'hono'
 import type { Log } from '../log.ts'
@@ -38,8 +38,9 @@ export function appListener(app: Hono<HttpEnv>, options: { cookieSecure: boolean
   const listener = getRequestListener(app.fetch, {
     overrideGlobalObjects: false,
     errorHandler: (error) => {
-      options.log.warn({ err: error }, 'a request could not be read')
-      return unreadable(options.cookieSecure)
+      options.log.warn({ err: error }, 'a request could not be answered by the pipeline')
+      const expected = error instanceof RequestError ? new ServiceError('malformed_request') : error
+      return outsidePipeline(expected, options.cookieSecure)
     },
   })
   return (request, response) => {
@@ -50,9 +51,8 @@ export function appListener(app: Hono<HttpEnv>, options: { cookieSecure: boolean
   }
 }
 
-function unreadable(secure: boolean): Response {
-  const place = { instance: '', requestId: '' }
-  const response = problemResponse(new ServiceError('malformed_request'), place)
+function outsidePipeline(error: unknown, secure: boolean): Response {
+  const response = problemResponse(error, { instance: '', requestId: '' })
   setSecurityHeaders(response.headers, secure)
   return response
 }

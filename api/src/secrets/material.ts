@@ -82,20 +82,22 @@ async function createInNamespace(cluster: KubeClient, object: Secret): Promise<v
   try {
     await cluster.create(SECRETS, object, { timeoutMs: CALL_MS })
   } catch (error) {
-    const name = object.metadata.namespace
-    if (!isKubeError(error, 'NotFound') || name === undefined) throw error
-    const labels = { [NAMESPACE_LABELS.managedBy]: 'service' }
-    await cluster
-      .create(
-        NAMESPACES,
-        { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } },
-        { timeoutMs: CALL_MS },
-      )
-      .catch((failure: unknown) => {
-        if (!isKubeError(failure, 'AlreadyExists')) throw failure
-      })
+    const { namespace } = object.metadata
+    if (!isKubeError(error, 'NotFound') || namespace === undefined) throw error
+    await ensureNamespace(cluster, namespace)
     await cluster.create(SECRETS, object, { timeoutMs: CALL_MS })
   }
+}
+
+/** Makes the install's namespace unless it is there. */
+export async function ensureNamespace(cluster: KubeClient, name: string): Promise<void> {
+  const call = { timeoutMs: CALL_MS }
+  if ((await cluster.get(NAMESPACES, { name }, call)) !== null) return
+  const labels = { [NAMESPACE_LABELS.managedBy]: 'service' }
+  const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }
+  await cluster.create(NAMESPACES, namespace, call).catch((error: unknown) => {
+    if (!isKubeError(error, 'AlreadyExists')) throw error
+  })
 }
 
 function secret(

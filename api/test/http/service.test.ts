@@ -1,9 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { materialKey, materialSecretName } from '@service/domain'
 import { createKubeClient, type KubeClient, type KubeObject, SECRETS } from '@service/kube'
 import { Identity, Ready, TenantCreated, TenantDetail } from '@service/wire'
@@ -13,8 +10,8 @@ import { ownCluster } from '../support/cluster.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { freshSlug } from '../support/fixture.ts'
 import { type Answer, call } from '../support/http.ts'
+import { freePort, type Running, start, until } from '../support/process.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const ADMIN = { email: 'admin@example.com', password: 'a long enough password' }
 
 let database: TestDatabase
@@ -58,35 +55,6 @@ afterAll(async () => {
   await database?.stop()
 })
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
-}
-
-type Running = {
-  readonly child: ChildProcess
-  readonly output: () => string
-  readonly exit: Promise<number | null>
-}
-function start(args: readonly string[], env: Record<string, string>): Running {
-  const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  const exit = new Promise<number | null>((resolve) => child.on('close', resolve))
-  return { child, output: () => output, exit }
-}
-async function until<T>(what: () => string, look: () => Promise<T | undefined | false | null>): Promise<T> {
-  for (const deadline = performance.now() + 20_000; performance.now() < deadline; await sleep(50)) {
-    const found = await look().catch(() => undefined)
-    if (found !== undefined && found !== null && found !== false) return found
-  }
-  throw new Error(`not within twenty seconds: ${what()}`)
-}
 const host = () => `localhost:${port}`
 const ask = (path: string, headers: Record<string, string> = {}) =>
   call(port, { path, headers: { host: host(), ...headers } })
@@ -231,6 +199,12 @@ describe('the service', () => {
     const inPortal = await post('/api/auth/login', contact, portal)
     expect(inPortal).toMatchObject({ status: 200, body: { must_change: true, user: { tenant_slug: slug } } })
     expect((await post('/api/auth/login', contact)).status).toBe(401)
+    const cookie = (inPortal.headers['set-cookie']?.[0] ?? '').split(';')[0] ?? ''
+    const asContact = { ...portal, cookie }
+    expect((await ask('/api/tenant/me', asContact)).body).toMatchObject({ must_change: true })
+    const change = { old_password: contact.password, new_password: 'a password of my own' }
+    expect((await post('/api/auth/password/change', change, asContact)).status).toBe(200)
+    expect((await ask('/api/tenant/me', asContact)).body).toMatchObject({ must_change: false })
 
     const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
     const age = `service_tenant_adapter_heartbeat_age_seconds{tenant_id="${tenant.id}",slug="${slug}"}`
@@ -287,7 +261,6 @@ test('without database and cluster it lives, is not ready and says what is missi
     expect(running.output()).toContain(`127.0.0.1:${dead}`)
     expect(running.output()).toContain('the cluster cannot be used')
     const { port: target, hostname } = new URL(database.urls.app)
-    const { connect } = await import('node:net')
     const proxy = createServer((socket) => {
       const upstream = connect(Number(target), hostname)
       socket.pipe(upstream).pipe(socket)
