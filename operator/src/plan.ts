@@ -32,8 +32,19 @@ const verdict = (todo: Verdict['todo'], reason: ConditionReason, message: string
   message,
 })
 
+/** Elsewhere the customer's agent installs; nothing of it is made in this cluster. */
+const elsewhere = verdict('wait', 'Waiting', 'The agent in the remote cluster installs this tenant.')
+const REMOTE: Verdicts = {
+  namespace: elsewhere,
+  secrets: elsewhere,
+  release: elsewhere,
+  workloads: elsewhere,
+  heartbeat: elsewhere,
+}
+
 /** Judges each step by what the cluster shows, never by what we remember of having done. */
 export function assess(tenant: Tenant, seen: Observation, now: Date): Verdicts {
+  if (tenant.spec.placement === 'remote') return REMOTE
   const namespace = assessNamespace(tenant, seen.namespace)
   const secrets = assessSecrets(tenant, seen, namespace)
   return {
@@ -174,11 +185,17 @@ export function nextPhase(tenant: Tenant, verdicts: Verdicts, now: Date): Tenant
     case 'degraded':
       return retryRequested(tenant) ? 'provisioning' : phase
     case 'suspended':
-      return lastChangeTo(status.journal ?? [], phase)?.from ?? 'provisioning'
+      return suspendedFrom(status)
     default:
       return phase
   }
 }
+
+/** A cancelled decommissioning also leads into `suspended`; what was suspended stands before it. */
+const suspendedFrom = ({ journal = [] }: TenantStatus): TenantState =>
+  journal.findLast(
+    ({ kind, from, to }) => kind === 'state.changed' && to === 'suspended' && from !== 'decommissioning',
+  )?.from ?? 'provisioning'
 
 const isInstalled = (verdicts: Verdicts): boolean =>
   (['namespace', 'secrets', 'release'] as const).every((step) => verdicts[step].todo === 'none')

@@ -111,39 +111,6 @@ export async function eventually(
   }
 }
 
-export function tenantSpec(slug: string, change: Partial<Tenant['spec']> = {}): Tenant {
-  return {
-    apiVersion: 'service.dev/v1alpha1',
-    kind: 'Tenant',
-    metadata: { name: slug },
-    spec: {
-      tenantId: crypto.randomUUID(),
-      revision: 1,
-      desired: 'Run',
-      retryToken: '0',
-      secretsRevision: 1,
-      placement: 'cluster',
-      profile: 'pilot',
-      displayName: `Customer ${slug}`,
-      chart: { ref: '', version: '' },
-      images: { adapter: '', runsWorker: '', linuxEp: '' },
-      config: {
-        msspId: '00000000-0000-4000-8000-000000000001',
-        installId: '00000000-0000-4000-8000-000000000002',
-        branding: { appName: '', logoUrl: '', favicon: '', primaryColor: '', secondaryColor: '' },
-        llm: { provider: 'openai-compatible', baseUrl: '', model: '' },
-        integrations: { externalCortexUrl: '' },
-        components: { linuxep: { enabled: false }, wazuh: { dashboard: { enabled: true } } },
-        wazuhIngress: { mode: 'loadbalancer', hostname: '' },
-        runsWorker: { concurrency: 1, drainSeconds: 60 },
-        network: { allowedLlmHosts: [] },
-        triage: { autoClose: false },
-      },
-      ...change,
-    },
-  }
-}
-
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
 /** What the API writes before it creates a row. */
@@ -194,13 +161,3 @@ export const readTenant = async (kube: KubeClient, slug: string): Promise<Tenant
   if (tenant === null) throw new Error(`no Tenant ${slug}`)
   return tenant
 }
-
-export const conditionOf = (tenant: Tenant, type: string) => {
-  const found = tenant.status?.conditions?.find((condition) => condition.type === type)
-  return found === undefined ? undefined : `${found.status} ${found.reason}`
-}
-
-export const story = (tenant: Tenant): string[] =>
-  (tenant.status?.journal ?? []).map(({ kind, step, from, to }) =>
-    [kind, step, from === undefined ? undefined : `${from} -> ${to}`].filter(Boolean).join(' '),
-  )

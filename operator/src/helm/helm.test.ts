@@ -1,0 +1,149 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { tenantSpec } from '../../test/tenant.ts'
+import { createHelmDriver, HelmError } from './driver.ts'
+import { digestOf, workloadsOf } from './release.ts'
+
+/** How helm is run, not what it does: a script stands in for it here. Real helm runs in the tests with a cluster. */
+describe('the door to helm', () => {
+  let directory: string
+  const driver = (timeoutMs = 10_000, command = join(directory, 'helm')) =>
+    createHelmDriver({
+      kubeconfigPath: '/a/kubeconfig',
+      helm: { command, chart: directory, env: { PATH: process.env['PATH'] ?? '' }, timeoutMs },
+    })
+  const script = async (body: string): Promise<void> => {
+    const path = join(directory, 'helm')
+    await writeFile(path, `#!/bin/sh\n${body}\n`)
+    await chmod(path, 0o755)
+  }
+  const call = (signal = new AbortController().signal) => ({
+    namespace: 'tenant-acme',
+    chart: { ref: '/a/chart', version: '1' },
+    values: { a: 1 },
+    signal,
+  })
+  const failing = async (run: Promise<void>): Promise<HelmError> => {
+    const error: unknown = await run.then(
+      () => null,
+      (reason: unknown) => reason,
+    )
+    if (error instanceof HelmError) return error
+    throw new Error(`no HelmError: ${String(error)}`)
+  }
+  /** A killed orphan may stay as a zombie until init collects it. */
+  const isAlive = (pid: number): boolean => {
+    const found = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim()
+    return found !== '' && !found.startsWith('Z')
+  }
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'service-helm-test-'))
+  })
+  afterEach(() => rm(directory, { recursive: true, force: true }))
+
+  it('passes values by standard input, names the kubeconfig, and runs no hooks', async () => {
+    await script(`echo "$@" > ${directory}/args; cat > ${directory}/input; env > ${directory}/env`)
+    await driver().upgrade(call())
+    const args = await readFile(join(directory, 'args'), 'utf8')
+    expect(args).toContain('upgrade service-tenant /a/chart --install')
+    expect(args).toContain('--no-hooks')
+    expect(args).toContain('--kubeconfig /a/kubeconfig')
+    expect(args).not.toContain('--wait')
+    expect(await readFile(join(directory, 'input'), 'utf8')).toBe('{"a":1}')
+    const env = await readFile(join(directory, 'env'), 'utf8')
+    expect(env).not.toContain('KUBECONFIG')
+    expect(env).toContain('HELM_CONFIG_HOME')
+  })
+
+  it('tells failures apart and keeps what was said', async () => {
+    const cases = [
+      ['echo "Error: no such image" >&2; exit 1', 'failed'],
+      ['echo "Error: Kubernetes cluster unreachable: connection refused" >&2; exit 1', 'unreachable'],
+      ['echo "Error: another operation (install/upgrade/rollback) is in progress" >&2; exit 1', 'busy'],
+    ] as const
+    for (const [body, kind] of cases) {
+      await script(body)
+      expect(await failing(driver().upgrade(call()))).toMatchObject({ kind })
+    }
+    const error = await failing(driver(1_000, '/nowhere/helm').upgrade(call()))
+    expect(error).toMatchObject({ kind: 'not-started' })
+    expect(error.message).toContain('/nowhere/helm')
+  })
+
+  it('ends what exceeds its deadline, and what is not wanted any more', async () => {
+    await script(`echo $$ > ${directory}/pid; sleep 60`)
+    expect(await failing(driver(300).upgrade(call()))).toMatchObject({ kind: 'deadline' })
+    const abort = new AbortController()
+    setTimeout(() => abort.abort(), 300)
+    expect(await failing(driver().upgrade(call(abort.signal)))).toMatchObject({ kind: 'aborted' })
+    await sleep(100)
+    expect(isAlive(Number(await readFile(join(directory, 'pid'), 'utf8')))).toBe(false)
+    expect(await failing(driver().upgrade(call(AbortSignal.abort())))).toMatchObject({ kind: 'aborted' })
+  })
+
+  it('does not outlive its parent, however that ends', async () => {
+    await script(`echo $$ > ${directory}/pid; sleep 60 & echo $! > ${directory}/child; wait`)
+    const parent = join(directory, 'parent.ts')
+    const module = fileURLToPath(new URL('driver.ts', import.meta.url))
+    await writeFile(
+      parent,
+      `import { createHelmDriver } from ${JSON.stringify(module)}
+       const helm = { command: '${directory}/helm', chart: '', env: { PATH: '/bin:/usr/bin' }, timeoutMs: 60000 }
+       await createHelmDriver({ kubeconfigPath: '/k', helm }).uninstall({ namespace: 'a', hooks: true, signal: new AbortController().signal })`,
+    )
+    const child = spawn(process.execPath, [parent], { stdio: 'inherit' })
+    const pids = async (): Promise<number[]> =>
+      Promise.all(['pid', 'child'].map(async (name) => Number(await readFile(join(directory, name), 'utf8'))))
+    const deadline = performance.now() + 10_000
+    while (!existsSync(join(directory, 'child')) && performance.now() < deadline) await sleep(50)
+    await sleep(100)
+    const running = await pids()
+    expect(running.map(isAlive)).toEqual([true, true])
+    child.kill('SIGKILL')
+    await sleep(500)
+    expect(running.map(isAlive)).toEqual([false, false])
+  })
+
+  it('takes the version of a chart that lies beside it', async () => {
+    await writeFile(join(directory, 'Chart.yaml'), 'name: x\nversion: 1.2.3\n')
+    expect(await driver().chartOf(tenantSpec('a'))).toEqual({ ref: directory, version: '1.2.3' })
+    const chart = { ref: 'oci://registry.example/charts/x', version: '2.0.0' }
+    expect(await driver().chartOf(tenantSpec('a', { chart }))).toEqual(chart)
+  })
+})
+
+describe('a release', () => {
+  it('has the same digest for the same values', () => {
+    expect(digestOf({ a: 1, b: { c: [1, { d: 2, e: 3 }] } })).toBe(
+      digestOf({ b: { c: [1, { e: 3, d: 2 }] }, a: 1 }),
+    )
+    expect(digestOf({ a: [1, 2] })).not.toBe(digestOf({ a: [2, 1] }))
+  })
+  it('tells what should run', () => {
+    const manifest = `---
+# Source: a
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: adapter}
+---
+kind: Service
+metadata: {name: s}
+---
+---
+kind: StatefulSet
+metadata:
+  name: indexer
+`
+    expect(workloadsOf(manifest)).toEqual([
+      { kind: 'Deployment', name: 'adapter' },
+      { kind: 'StatefulSet', name: 'indexer' },
+    ])
+  })
+})

@@ -1,0 +1,418 @@
+import { TenantStatus } from '@service/crds'
+import type { Tenant } from '@service/crds'
+import { eventOfPhaseChange, nextTenantState, STEPS, TENANT_EVENTS } from '@service/domain'
+import type { TenantState } from '@service/domain'
+import * as fc from 'fast-check'
+import * as v from 'valibot'
+import { describe, expect, it } from 'vitest'
+import { conditionOf, ONBOARDED, story, tenantSpec } from '../test/tenant.ts'
+import { appendEntries, cutEvidence } from './journal.ts'
+import type { Observation } from './observation.ts'
+import { assess, plan, planTeardown, teardownOrdered } from './plan.ts'
+import type { Next } from './plan.ts'
+import { lostNamespace, nextStatus, sameStatus } from './status.ts'
+import type { StepFailure } from './status.ts'
+
+const T0 = Date.parse('2026-01-01T00:00:00Z')
+const at = (seconds: number): Date => new Date(T0 + seconds * 1_000)
+const MINUTE = 60
+
+const NOTHING: Observation = {
+  namespace: { state: 'absent' },
+  material: { state: 'ready' },
+  outdatedSecrets: ['adapter-token'],
+  release: null,
+  desired: { valuesDigest: 'v1', chartVersion: '1.0.0' },
+  workloads: null,
+  heartbeatAt: null,
+}
+const OURS = { state: 'ours', uid: 'n1', labelled: true } as const
+const RELEASE = {
+  revision: 1,
+  status: 'deployed',
+  chartVersion: '1.0.0',
+  valuesDigest: 'v1',
+  manifestDigest: 'm1',
+  ours: false,
+}
+const INSTALLED: Observation = {
+  ...NOTHING,
+  namespace: OURS,
+  outdatedSecrets: [],
+  release: RELEASE,
+  workloads: { total: 1, unready: ['Deployment adapter: 0 of 1 ready'] },
+}
+const READY: Observation = { ...INSTALLED, workloads: { total: 1, unready: [] }, heartbeatAt: at(0) }
+
+const fresh = (): Tenant => {
+  const tenant = tenantSpec('acme', { tenantId: '00000000-0000-4000-8000-00000000000a' })
+  return { ...tenant, metadata: { name: 'acme', uid: 'u1', resourceVersion: '1', generation: 1 } }
+}
+
+/** What a reconciliation does between a look and an act, without the cluster. */
+function pass(tenant: Tenant, seen: Observation, now: Date, failed?: StepFailure): [Tenant, Next] {
+  const verdicts = assess(tenant, seen, now)
+  const next = plan(tenant, verdicts, now)
+  const status = nextStatus({
+    tenant,
+    verdicts,
+    next,
+    now,
+    release: seen.release,
+    namespaceLost: lostNamespace(tenant, seen),
+    ...(failed === undefined ? {} : { failed }),
+  })
+  return [sameStatus(tenant.status, status) ? tenant : { ...tenant, status }, next]
+}
+/** Passes until nothing changes any more. */
+function settle(tenant: Tenant, seen: Observation, now: Date): Tenant {
+  let current = tenant
+  for (let passes = 0; passes < 8; passes++) {
+    const [after] = pass(current, seen, now)
+    if (after === current) return current
+    current = after
+  }
+  throw new Error(`does not settle: ${story(current).slice(-8).join(', ')}`)
+}
+const onboarded = (): Tenant => {
+  const stages: Observation[] = [
+    NOTHING,
+    { ...NOTHING, namespace: OURS },
+    { ...NOTHING, namespace: OURS, outdatedSecrets: [] },
+    INSTALLED,
+    { ...INSTALLED, workloads: { total: 1, unready: [] } },
+    READY,
+  ]
+  return stages.reduce((tenant, seen) => settle(tenant, seen, at(1)), fresh())
+}
+const withSpec = (tenant: Tenant, change: Partial<Tenant['spec']>): Tenant => ({
+  ...tenant,
+  metadata: { ...tenant.metadata, generation: (tenant.metadata.generation ?? 0) + 1 },
+  spec: { ...tenant.spec, ...change },
+})
+
+describe('the plan', () => {
+  it('takes one step after the other', () => {
+    const wanted: [Observation, unknown][] = [
+      [NOTHING, { do: 'step', step: 'namespace' }],
+      [
+        { ...NOTHING, namespace: OURS },
+        { do: 'step', step: 'secrets' },
+      ],
+      [
+        { ...NOTHING, namespace: OURS, outdatedSecrets: [] },
+        { do: 'step', step: 'release' },
+      ],
+    ]
+    for (const [seen, next] of wanted) expect(pass(fresh(), seen, at(0))[1]).toEqual(next)
+    expect(pass(fresh(), INSTALLED, at(0))[1].do).toBe('rest')
+  })
+
+  it('does nothing to a namespace of somebody else, nor in it', () => {
+    const seen = { ...READY, namespace: { state: 'foreign', tenantId: 'x' } } as const
+    const [tenant, next] = pass(fresh(), seen, at(0))
+    expect(next.do).toBe('rest')
+    expect(conditionOf(tenant, 'NamespaceReady')).toBe('False Conflict')
+    expect(conditionOf(tenant, 'Stalled')).toBe('True Conflict')
+    expect(planTeardown(seen)).toEqual({ do: 'finished' })
+  })
+
+  it('does nothing at all for a tenant that lives elsewhere', () => {
+    const remote = withSpec(fresh(), { placement: 'remote' })
+    for (const seen of [NOTHING, INSTALLED, READY]) {
+      const [tenant, next] = pass(remote, seen, at(0))
+      expect(next.do).toBe('rest')
+      expect(tenant.status?.phase).toBe('pending')
+    }
+  })
+
+  it('runs helm again over its own interrupted run, and leaves one of others alone', () => {
+    const pending = { ...RELEASE, status: 'pending-install' }
+    const own = { ...INSTALLED, release: { ...pending, ours: true } }
+    expect(pass(fresh(), own, at(0))[1]).toEqual({ do: 'step', step: 'release' })
+    const [tenant, next] = pass(fresh(), { ...INSTALLED, release: pending }, at(0))
+    expect(next.do).toBe('rest')
+    expect(conditionOf(tenant, 'ReleaseInstalled')).toBe('False ForeignOperation')
+  })
+
+  it('waits for material that is missing, old or incomplete', () => {
+    const reasons = (
+      [{ state: 'missing' }, { state: 'stale', revision: 0 }, { state: 'incomplete', keys: ['a.b'] }] as const
+    ).map((material) => {
+      const [tenant, next] = pass(fresh(), { ...NOTHING, namespace: OURS, material }, at(0))
+      expect(next.do).toBe('rest')
+      return conditionOf(tenant, 'SecretsReady')
+    })
+    expect(reasons).toEqual(['False MaterialMissing', 'False MaterialStale', 'False MaterialMissing'])
+  })
+
+  it('tears down only by an order that names tenant and object', () => {
+    const { tenantId } = fresh().spec
+    const order = (teardown: Tenant['spec']['teardown'], desired: 'Run' | 'Decommission') =>
+      teardownOrdered(withSpec(fresh(), { desired, ...(teardown && { teardown }) }))
+    expect(order({ tenantId, uid: 'u1', force: false }, 'Decommission')).toBe(true)
+    expect(order({ tenantId, uid: 'u2', force: false }, 'Decommission')).toBe(false)
+    expect(order({ tenantId: 'other', uid: 'u1', force: true }, 'Decommission')).toBe(false)
+    expect(order({ tenantId, uid: 'u1', force: false }, 'Run')).toBe(false)
+    expect(order(undefined, 'Decommission')).toBe(false)
+  })
+
+  it('takes the release down before the namespace', () => {
+    expect(planTeardown(READY)).toEqual({ do: 'uninstall' })
+    expect(planTeardown({ ...READY, release: null })).toEqual({ do: 'delete-namespace', uid: 'n1' })
+    const blocked = { state: 'terminating', uid: 'n1', blockers: ['a finalizer remains'] } as const
+    expect(planTeardown({ namespace: blocked, release: null })).toMatchObject({ do: 'wait' })
+    expect(planTeardown({ namespace: { state: 'absent' }, release: null })).toEqual({ do: 'finished' })
+  })
+})
+
+describe('the status', () => {
+  it('tells of an onboarding in order, each thing once', () => {
+    const tenant = onboarded()
+    expect(story(tenant)).toEqual(ONBOARDED)
+    expect(conditionOf(tenant, 'Ready')).toBe('True Succeeded')
+    expect(conditionOf(tenant, 'Reconciling')).toBeUndefined()
+    expect(settle(tenant, READY, at(100))).toBe(tenant)
+  })
+
+  it('turns degraded at the profile’s timeout, not before, and a retry starts the time anew', () => {
+    const waiting = settle(fresh(), INSTALLED, at(0))
+    expect(waiting.status?.phase).toBe('provisioning')
+    expect(settle(waiting, INSTALLED, at(15 * MINUTE - 1)).status?.phase).toBe('provisioning')
+    const late = settle(waiting, INSTALLED, at(15 * MINUTE))
+    expect(late.status?.phase).toBe('degraded')
+    expect(late.status?.failure).toMatchObject({ step: 'workloads', reason: 'TimedOut' })
+    expect(conditionOf(late, 'Stalled')).toBe('True TimedOut')
+    // Nothing but a retry leads out, also when all is well by now.
+    expect(settle(late, { ...READY, heartbeatAt: at(16 * MINUTE) }, at(16 * MINUTE)).status?.phase).toBe(
+      'degraded',
+    )
+    const retried = settle(withSpec(late, { retryToken: '1' }), INSTALLED, at(20 * MINUTE))
+    expect(retried.status).toMatchObject({ phase: 'provisioning' })
+    expect(retried.status?.failure).toBeUndefined()
+    expect(settle(retried, INSTALLED, at(34 * MINUTE)).status?.phase).toBe('provisioning')
+    expect(settle(retried, INSTALLED, at(35 * MINUTE)).status?.phase).toBe('degraded')
+  })
+
+  it('records a failed step once, keeps it while it is tried again, and clears it when it is done', () => {
+    const begun = settle(fresh(), { ...NOTHING, namespace: OURS, outdatedSecrets: [] }, at(0))
+    const seen = { ...NOTHING, namespace: OURS, outdatedSecrets: [] }
+    const failed = {
+      step: 'release',
+      reason: 'InstallFailed',
+      message: 'no such image',
+      evidence: 'out',
+    } as const
+    const [once] = pass(begun, seen, at(1), failed)
+    expect(story(once).at(-1)).toBe('step.failed release')
+    expect(once.status?.journal?.at(-1)?.evidence).toBe('out')
+    expect(conditionOf(once, 'ReleaseInstalled')).toBe('False InstallFailed')
+    expect(conditionOf(once, 'Stalled')).toBe('True InstallFailed')
+    expect(once.status?.phase).toBe('pending')
+    const [tried] = pass(once, seen, at(2))
+    expect(tried).toBe(once)
+    expect(pass(tried, seen, at(3), failed)[0]).toBe(once)
+    const done = settle(once, INSTALLED, at(9))
+    expect(done.status?.failure).toBeUndefined()
+    expect(story(done).filter((line) => line.includes('release'))).toEqual([
+      'step.started release',
+      'step.failed release',
+      'step.done release',
+    ])
+  })
+
+  it('calls what comes after the first installation an upgrade', () => {
+    const wanted = { ...READY, desired: { valuesDigest: 'v2', chartVersion: '1.0.0' } }
+    const before = onboarded()
+    const upgrading = settle(before, wanted, at(2))
+    expect(upgrading.status?.phase).toBe('active')
+    const failed = { step: 'release', reason: 'InstallFailed', message: 'x', evidence: '' } as const
+    const [broken] = pass(upgrading, wanted, at(3), failed)
+    const same = pass(broken, wanted, at(4), failed)[0]
+    expect(same).toBe(broken)
+    const release = { ...RELEASE, valuesDigest: 'v2', revision: 2 }
+    const done = settle(broken, { ...wanted, release }, at(5))
+    expect(story(done).slice(ONBOARDED.length)).toEqual([
+      'upgrade.started release',
+      'upgrade.failed release',
+      'upgrade.done release',
+    ])
+    expect(done.status?.phase).toBe('active')
+  })
+
+  it('tells of a namespace that has disappeared, once, and makes it again', () => {
+    const lost = { ...NOTHING, outdatedSecrets: [] }
+    const [gone, next] = pass(onboarded(), lost, at(5))
+    expect(next).toEqual({ do: 'step', step: 'namespace' })
+    expect(story(gone).at(-1)).toBe('namespace.missing')
+    expect(gone.status?.phase).toBe('active')
+    expect(pass(gone, lost, at(6))[0]).toBe(gone)
+  })
+
+  it('comes back from suspension and from a cancelled decommissioning to where it was', () => {
+    const active = onboarded()
+    const suspended = settle(withSpec(active, { desired: 'Suspend' }), READY, at(10))
+    expect(conditionOf(suspended, 'Suspended')).toBe('True Suspended')
+    const leaving = settle(withSpec(suspended, { desired: 'Decommission' }), READY, at(11))
+    expect(leaving.status?.phase).toBe('decommissioning')
+    expect(pass(leaving, NOTHING, at(12))[1].do).toBe('rest')
+    const back = settle(withSpec(leaving, { desired: 'Suspend' }), READY, at(13))
+    expect(back.status?.phase).toBe('suspended')
+    expect(settle(withSpec(back, { desired: 'Run' }), READY, at(14)).status?.phase).toBe('active')
+  })
+
+  it('says that the adapter is silent without changing the state', () => {
+    const silent = settle(onboarded(), READY, at(151))
+    expect(conditionOf(silent, 'AdapterConnected')).toBe('False HeartbeatStale')
+    expect(conditionOf(silent, 'Ready')).toBe('False HeartbeatStale')
+    expect(silent.status?.phase).toBe('active')
+    expect(settle(silent, READY, at(500))).toBe(silent)
+  })
+})
+
+const observations = fc.record<Observation>({
+  namespace: fc.constantFrom<Observation['namespace']>(
+    { state: 'absent' },
+    { state: 'foreign', tenantId: null },
+    OURS,
+    { ...OURS, labelled: false },
+    { state: 'terminating', uid: 'n1', blockers: ['x'] },
+  ),
+  material: fc.constantFrom<Observation['material']>(
+    { state: 'ready' },
+    { state: 'missing' },
+    { state: 'stale', revision: 0 },
+  ),
+  outdatedSecrets: fc.constantFrom([], ['adapter-token']),
+  release: fc.option(
+    fc.record({
+      revision: fc.integer({ min: 1, max: 3 }),
+      status: fc.constantFrom('deployed', 'failed', 'pending-upgrade'),
+      chartVersion: fc.constantFrom('1.0.0', '2.0.0'),
+      valuesDigest: fc.constantFrom('v1', 'v2'),
+      manifestDigest: fc.constant('m'),
+      ours: fc.boolean(),
+    }),
+  ),
+  desired: fc.constantFrom({ valuesDigest: 'v1', chartVersion: '1.0.0' }, { invalid: 'no' }),
+  workloads: fc.option(fc.record({ total: fc.constant(1), unready: fc.constantFrom([], ['a: 0 of 1']) })),
+  heartbeatAt: fc.option(fc.integer({ min: 0, max: 7_200 }).map(at)),
+})
+const steps = fc.array(
+  fc.record({
+    seen: observations,
+    after: fc.integer({ min: 0, max: 600 }),
+    desired: fc.constantFrom<Tenant['spec']['desired']>('Run', 'Run', 'Run', 'Suspend', 'Decommission'),
+    retry: fc.boolean(),
+    failed: fc.boolean(),
+  }),
+  { maxLength: 25 },
+)
+
+describe('any history', () => {
+  const verbs = new Set(TENANT_EVENTS.filter((event) => !['installed', 'ready', 'timed_out'].includes(event)))
+  /** One event that the operator sees, or any verbs of people, who may be faster than it. */
+  const isAllowed = (from: TenantState, to: TenantState): boolean => {
+    if (eventOfPhaseChange(from, to) !== undefined) return true
+    const former: (TenantState | null)[] = [
+      null,
+      'pending',
+      'provisioning',
+      'active',
+      'degraded',
+      'suspended',
+    ]
+    const records = former.flatMap((suspendedFrom) =>
+      former.map((decommissionedFrom) => ({
+        state: from,
+        suspendedFrom,
+        decommissionedFrom,
+        hasError: true,
+      })),
+    )
+    const seen = new Map(records.map((record) => [JSON.stringify(record), record]))
+    for (const record of seen.values()) {
+      for (const event of verbs) {
+        const result = nextTenantState(record, event)
+        if (result.allowed) seen.set(JSON.stringify(result.next), result.next)
+      }
+    }
+    return [...seen.values()].some((record) => record.state === to)
+  }
+
+  it('gives a status that the resource admits, a journal without gaps, and rest when nothing changes', () => {
+    fc.assert(
+      fc.property(steps, (history) => {
+        let tenant = fresh()
+        let seconds = 0
+        let token = 0
+        for (const { seen, after, desired, retry, failed } of history) {
+          seconds += after
+          if (retry) token += 1
+          tenant = withSpec(tenant, { desired, retryToken: String(token) })
+          const failure: StepFailure = {
+            step: 'release',
+            reason: 'InstallFailed',
+            message: 'm',
+            evidence: 'e',
+          }
+          const [next] = pass(tenant, seen, at(seconds), failed ? failure : undefined)
+          check(tenant, next)
+          tenant = settle(next, seen, at(seconds))
+          check(next, tenant)
+          // Later, with the same cluster, only what time itself changes is written: here none passes.
+          expect(pass(tenant, seen, at(seconds))[0]).toBe(tenant)
+        }
+      }),
+      { numRuns: 400 },
+    )
+    function check(before: Tenant, after: Tenant): void {
+      v.assert(TenantStatus, after.status)
+      const journal = after.status.journal ?? []
+      const known = before.status?.journal?.at(-1)?.seq ?? 0
+      for (const [index, entry] of journal.entries()) {
+        const previous = journal[index - 1]
+        if (previous !== undefined) expect(entry.seq).toBe(previous.seq + 1)
+        if (entry.kind === 'state.changed' && entry.seq > known) {
+          expect(isAllowed(entry.from as TenantState, entry.to as TenantState)).toBe(true)
+        }
+      }
+      for (const condition of after.status.conditions ?? []) {
+        const former = before.status?.conditions?.find(({ type }) => type === condition.type)
+        if (former?.status === condition.status) {
+          expect(condition.lastTransitionTime).toBe(former.lastTransitionTime)
+        }
+      }
+      const order = (after.status.steps ?? []).map(({ step }) => step)
+      expect(order).toEqual(STEPS)
+    }
+  })
+})
+
+describe('the journal', () => {
+  it('keeps the newest 64 and never uses a number twice', () => {
+    let journal = appendEntries([], [], at(0))
+    for (let round = 0; round < 50; round++) {
+      journal = appendEntries(journal, [{ kind: 'step.started' }, { kind: 'step.done' }], at(round))
+    }
+    expect(journal).toHaveLength(64)
+    expect(journal.at(-1)?.seq).toBe(100)
+    expect(journal[0]?.seq).toBe(37)
+  })
+
+  it('cuts evidence to 4 KiB of whole characters and keeps its end', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme', maxLength: 50 }),
+        fc.integer({ min: 1, max: 400 }),
+        (text, times) => {
+          const long = text.repeat(times)
+          const cut = cutEvidence(long)
+          expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(4_096)
+          expect(long.toWellFormed().endsWith(cut)).toBe(true)
+          expect(cut).not.toContain('\u{FFFD}')
+        },
+      ),
+    )
+  })
+})
