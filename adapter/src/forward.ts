@@ -12,7 +12,7 @@ import type { Position } from './position.ts'
 import { backoffMs, createRetry, pause } from './retry.ts'
 import type { Retrying, RetryTimes } from './retry.ts'
 import { send } from './send.ts'
-import type { Sent } from './send.ts'
+import type { Answered, Sent } from './send.ts'
 import { SourceError } from './source.ts'
 import type { EventSource, SourceHit } from './source.ts'
 import type { Status } from './status.ts'
@@ -74,7 +74,9 @@ function noteFailure({ status, log }: ForwardOptions, error: unknown): void {
   if (error instanceof ApiError) {
     if (status.api !== error.failure) log.warn({ failure: error.failure }, error.message)
     status.api = error.failure
-  } else if (error instanceof SourceError && error.failure !== 'snapshot_gone') {
+  } else if (error instanceof SourceError) {
+    // A snapshot ends while the API is away; the next pass takes another.
+    if (error.failure === 'snapshot_gone') return
     if (status.source !== error.failure) log.warn({ failure: error.failure }, error.message)
     status.source = error.failure
   } else if (!(error instanceof Error && error.name === 'AbortError')) {
@@ -187,14 +189,15 @@ function drop(run: Run, id: string, reason: string): void {
   run.log.warn({ id: id.slice(0, 128), reason }, 'an alert is dropped')
 }
 
-/** Sends a group, and only then says that it is done; false when the API fails on all of it. */
+/** Sends a group, and only then says that it is done; false when the API fails and the group has to wait. */
 async function settle(run: Run, group: Group): Promise<boolean> {
   if (group.events.length > 0) {
-    const nextSeq = () => (run.batchSeq += 1)
-    const sent = await send({ api: run.api, retrying: run.retrying, nextSeq }, group.events)
-    // Where no event got through, it is the API that fails and not the events.
-    if (sent.answered.length === 0 && sent.stuck.length > 0) return false
-    account(run, sent)
+    const sent = await sendNow(run, group.events)
+    const poison = await confirmPoison(run, sent)
+    if (poison === undefined) return false
+    for (const { event } of sent.oversized) reject(run, event.source_event_id, 'it is too large for the API')
+    for (const { event } of poison)
+      reject(run, event.source_event_id, 'the API fails on it, but not on others')
   }
   for (const hit of group.hits) run.done.add(keyOf(hit))
   if (group.reached !== null && isBehind(group.reached, run.cursor)) run.cursor = group.reached
@@ -202,27 +205,50 @@ async function settle(run: Run, group: Group): Promise<boolean> {
   return true
 }
 
-function account(run: Run, sent: Sent): void {
-  noteAnswer(run)
-  for (const { encoded, result } of sent.answered) {
-    if (result.status === 'accepted') run.status.forwarded += 1
-    else if (result.status === 'duplicate') run.status.duplicates += 1
-    else {
-      run.status.rejected += 1
-      const { code = 'unknown', pointer = '' } = result.error ?? {}
-      drop(run, encoded.event.source_event_id, `the API rejected it: ${code} at ${pointer}`)
-    }
-    const at = Date.parse(encoded.event.ts ?? '')
-    if (at > (run.status.lastEventAt ?? Number.NEGATIVE_INFINITY)) run.status.lastEventAt = at
+async function sendNow(run: Run, events: readonly Encoded[]): Promise<Sent> {
+  const nextSeq = () => (run.batchSeq += 1)
+  const sent = await send({ api: run.api, retrying: run.retrying, nextSeq }, events)
+  if (sent.answered.length > 0) noteAnswer(run)
+  for (const answered of sent.answered) account(run, answered)
+  return sent
+}
+
+/**
+ * Which of the events that the API failed on are to blame themselves; undefined when it may be the API. An event is
+ * to blame when it fails again after a neighbour got through, and that neighbour gets through again after it.
+ */
+async function confirmPoison(run: Run, sent: Sent): Promise<Encoded[] | undefined> {
+  const poison: Encoded[] = []
+  const [neighbour] = sent.answered
+  for (const suspect of sent.stuck) {
+    if (neighbour === undefined) return undefined
+    const again = await sendNow(run, [suspect])
+    if (again.answered.length > 0) continue
+    const probe = await send({ api: run.api, retrying: run.retrying, nextSeq: () => run.batchSeq }, [
+      neighbour.encoded,
+    ])
+    if (probe.answered.length === 0) return undefined
+    noteAnswer(run)
+    poison.push(suspect)
   }
-  for (const [list, reason] of [
-    [sent.oversized, 'it is too large for the API'],
-    [sent.stuck, 'the API fails on it, while it takes others'],
-  ] as const)
-    for (const { event } of list) {
-      run.status.rejected += 1
-      drop(run, event.source_event_id, reason)
-    }
+  return poison
+}
+
+function account(run: Run, { encoded, result }: Answered): void {
+  const { status } = run
+  if (result.status === 'accepted') status.forwarded += 1
+  else if (result.status === 'duplicate') status.duplicates += 1
+  else {
+    const { code = 'unknown', pointer = '' } = result.error ?? {}
+    reject(run, encoded.event.source_event_id, `the API rejected it: ${code} at ${pointer}`)
+  }
+  const at = Date.parse(encoded.event.ts ?? '')
+  if (at > (status.lastEventAt ?? Number.NEGATIVE_INFINITY)) status.lastEventAt = at
+}
+
+function reject(run: Run, id: string, reason: string): void {
+  run.status.rejected += 1
+  drop(run, id, reason)
 }
 
 async function saveCheckpoint(run: Run): Promise<void> {

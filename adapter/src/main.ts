@@ -18,7 +18,6 @@ async function main(args: readonly string[]): Promise<void> {
     formatters: { level: (level) => ({ level }) },
   })
   const adapter = await startAdapter({ config, log, clock: () => new Date() })
-  log.info({ version: VERSION, port: adapter.healthPort }, 'the adapter has started')
   const stop = (signal: NodeJS.Signals) => {
     log.info({ signal }, 'the adapter stops')
     adapter.stop().then(
@@ -28,6 +27,7 @@ async function main(args: readonly string[]): Promise<void> {
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
+  log.info({ version: VERSION, port: adapter.healthPort }, 'the adapter has started')
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
