@@ -101,7 +101,11 @@ export async function history(world: World, id: string): Promise<string[]> {
     select kind, from_state, to_state, details ->> 'step' as step from tenant_lifecycle_events
     where tenant_id = ${id} order by journal_seq nulls first, at`
   return rows.map((row) =>
-    [row.kind, row.step, row.from_state === row.to_state ? null : `${row.from_state}>${row.to_state}`]
+    [
+      row.kind,
+      row.step,
+      row.from_state === row.to_state ? null : `${row.from_state ?? 'none'}>${row.to_state}`,
+    ]
       .filter((part) => part !== null)
       .join(' '),
   )

@@ -40,7 +40,10 @@ describe('one REST call', () => {
     ])
       expect(tenant.conditions.find((each) => each.type === type)?.status, type).toBe('True')
     expect(tenant.installation).toMatchObject({ namespace: 'tenant-acme', status: 'deployed', revision: 1 })
-    expect(tenant.runtime).toMatchObject({ health: 'ok' })
+    await until('an honest "ok" of the adapter', async () => {
+      const { runtime } = await world.rest.call<TenantDetail>('GET', `/api/mssp/tenants/${tenant.id}`)
+      return runtime.health === 'ok'
+    })
     expect(tenant.llm).toMatchObject({ has_api_key: true })
     expect(JSON.stringify(tenant)).not.toContain(CANARY)
   })

@@ -51,8 +51,6 @@ export type Route = {
   readonly whileMustChange?: true
   /** Answers 404 in proxy mode (S "Authentication routes"). */
   readonly internalModeOnly?: true
-  /** Accepts `Idempotency-Key` (decision 1.7). */
-  readonly idempotent?: true
 }
 
 const noQuery = strictObject({})
@@ -160,7 +158,6 @@ export const ROUTES = {
     body: TenantCreate,
     status: 201,
     response: TenantCreated,
-    idempotent: true,
   },
   'mssp.tenants.onboard': {
     method: 'POST',
@@ -170,7 +167,6 @@ export const ROUTES = {
     body: TenantOnboard,
     status: 202,
     response: TenantCreated,
-    idempotent: true,
   },
   'mssp.tenants.get': {
     method: 'GET',
