@@ -9,6 +9,7 @@ export const AUDIT_ACTIONS = [
   'system.enter',
   'system.bootstrap',
   'tenant.create',
+  'tenant.retry',
   'tenant.state_changed',
   'user.create',
 ] as const
