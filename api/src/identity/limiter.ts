@@ -11,8 +11,10 @@ export type LoginLimiter = {
   admit(attempt: LoginAttempt): Promise<{ refund(): Promise<void> }>
 }
 
+type Limits = { readonly [Name in keyof typeof LOGIN_LIMITER]: number }
+
 /** In this process only, before the database (decision 2.3). What is forgotten first is the oldest key. */
-export function createLoginLimiter(limits: typeof LOGIN_LIMITER = LOGIN_LIMITER): LoginLimiter {
+export function createLoginLimiter(limits: Limits = LOGIN_LIMITER): LoginLimiter {
   const perIp = boundedLimiter(limits.perIp, limits)
   const perEmail = boundedLimiter(limits.perEmail, limits)
   return {
