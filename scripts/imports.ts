@@ -69,11 +69,11 @@ function problemOf(path: string, room: string, rule: Rule, specifier: string): s
   if (specifier.startsWith('.')) {
     const target = relative('.', resolve(dirname(path), specifier)).replaceAll('\\', '/')
     if (target.split('/')[0] !== room) return 'a path into another room; use its package name'
-    if (/^api\/src\/http\//.test(path) && /^api\/src\/(db|projector|secrets)\//.test(target))
+    if (path.startsWith('api/src/http/') && /^api\/src\/(db|projector|secrets)\//.test(target))
       return 'http goes through verbs'
     return undefined
   }
-  const own = /^@service\/([a-z-]+)$/.exec(specifier)?.[1]
+  const own = /^@service\/([a-z-]+)(\/database)?$/.exec(specifier)?.[1]
   if (own !== undefined)
     return rule.rooms.includes(own) ? undefined : `the room ${room} may not import ${own}`
   return rule.forbidden?.test(specifier) === true ? 'this package does not belong here' : undefined

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { delimiter, resolve } from 'node:path'
 
 /** Everything that can be said of the tree without running it. All checks run, the first failures do not hide the rest. */
 const node = process.execPath
@@ -12,10 +13,13 @@ const CHECKS: readonly (readonly [string, string, ...string[]])[] = [
   ['charts', node, 'scripts/charts.ts'],
 ]
 
+// The tools are scripts for `node`: they get the project's own.
+const env = { ...process.env, PATH: `${resolve('node_modules/.bin')}${delimiter}${process.env.PATH ?? ''}` }
+
 const failed: string[] = []
 for (const [name, command, ...args] of CHECKS) {
   const began = performance.now()
-  const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8' })
+  const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', env })
   const ok = status === 0 && error === undefined
   console.log(`${ok ? 'ok  ' : 'FAIL'} ${name} (${((performance.now() - began) / 1000).toFixed(1)} s)`)
   if (ok) continue

@@ -1,3 +1,4 @@
+import { systemClock } from './clock.ts'
 import type { Clock } from '@service/domain'
 import { createKubeClient, type KubeClient } from '@service/kube'
 import type { ServeConfig } from './config/index.ts'
@@ -23,7 +24,7 @@ const USER_AGENT = 'service-api'
 
 /** Builds everything and connects nothing. */
 export function createContext(config: ServeConfig, log: Log): Context {
-  const clock: Clock = () => new Date()
+  const clock = systemClock
   const db = createDatabase({ ...config.database, log })
   const cluster = createCluster(config.cluster)
   return {

@@ -1,3 +1,5 @@
+import { timestamp } from '@service/domain'
+import { systemClock } from './clock.ts'
 import { pino, type Logger } from 'pino'
 
 /** What the rooms' code needs of a logger; pino's fits. */
@@ -28,7 +30,7 @@ export function createLogger(level: string, destination?: { write(line: string):
     level,
     base: null,
     messageKey: 'msg',
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp: () => `,"time":"${timestamp(systemClock())}"`,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
     redact: {

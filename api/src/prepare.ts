@@ -1,3 +1,4 @@
+import { systemClock } from './clock.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bootstrapAdmin, bootstrapOrganization } from './bootstrap.ts'
 import type { MigrateConfig } from './config/index.ts'
@@ -24,7 +25,7 @@ export async function prepareDatabase(config: MigrateConfig, log: Log): Promise<
 
 async function prepareOnce(config: MigrateConfig, log: Log): Promise<void> {
   const { adminUrl, install, admin } = config
-  const clock = (): Date => new Date()
+  const clock = systemClock
   const { applied } = await migrate({ adminUrl, log })
   await bootstrapOrganization({ adminUrl, ...install, clock, log })
   if (admin !== null) await bootstrapAdmin({ adminUrl, ...admin, clock, log })

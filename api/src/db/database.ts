@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts'
 import type { Clock } from '@service/domain'
 import type { Log } from '../log.ts'
 import { connect } from './connection.ts'
@@ -32,7 +33,7 @@ export function createDatabase({
   msspUrl,
   max = 10,
   log,
-  clock = () => new Date(),
+  clock = systemClock,
 }: DatabaseOptions): Database {
   const app = connect(appUrl, { max, applicationName: 'service-api' })
   const mssp = connect(msspUrl, { max, applicationName: 'service-api-mssp' })

@@ -102,7 +102,7 @@ async function sizeOf(path: string): Promise<number> {
 /** Prints what is appended to a file; the returned function prints the rest and ends. */
 function tail(path: string, from: number, print: (text: string) => void): () => Promise<void> {
   let position = from
-  let ended = false
+  const ending = new AbortController()
   const copy = async () => {
     const file = await open(path, 'r').catch(() => undefined)
     if (file === undefined) return
@@ -122,13 +122,13 @@ function tail(path: string, from: number, print: (text: string) => void): () => 
     }
   }
   const loop = (async () => {
-    while (!ended) {
+    while (!ending.signal.aborted) {
       await copy()
       await sleep(100)
     }
   })()
   return async () => {
-    ended = true
+    ending.abort()
     await loop
     await copy()
   }
