@@ -191,10 +191,10 @@ export function withCondition(
 export const willDegrade = (tenant: Tenant, verdicts: Verdicts, now: Date): boolean =>
   tenant.status?.phase === 'provisioning' && nextPhase(tenant, verdicts, now) === 'degraded'
 
-export const lostNamespace = (tenant: Tenant, seen: Observation): boolean =>
-  seen.namespace.state === 'absent' &&
-  (tenant.status?.phase ?? 'pending') !== 'pending' &&
-  tenant.status?.phase !== 'decommissioning' &&
-  tenant.status?.conditions?.some(
-    (condition) => condition.type === 'NamespaceReady' && condition.status === 'True',
-  ) === true
+/** It was there, or was going, when we looked last; the condition that follows is neither, so this holds only once. */
+export const lostNamespace = (tenant: Tenant, seen: Observation): boolean => {
+  const { phase = 'pending', conditions = [] } = tenant.status ?? {}
+  if (seen.namespace.state !== 'absent' || phase === 'pending' || phase === 'decommissioning') return false
+  const known = conditions.find(({ type }) => type === 'NamespaceReady')
+  return known?.status === 'True' || known?.reason === 'Terminating'
+}
