@@ -128,7 +128,7 @@ async function onePass(run: Run, pass: number): Promise<void> {
     if (run.stopping.aborted) return
   }
   noteRead(run)
-  if (group.hits.length > 0) throw allStuck()
+  if (group.keys.length > 0) throw allStuck()
   if (!status.caughtUp) log.debug('the end of the indexer is reached')
   status.caughtUp = true
 }
@@ -142,8 +142,8 @@ function noteRead({ status, clock, log }: Run): void {
 }
 
 /** Documents of one page that go together, and the furthest place that is settled once they are. */
-type Group = { readonly hits: SourceHit[]; readonly events: Encoded[]; reached: Position | null }
-const emptyGroup = (): Group => ({ hits: [], events: [], reached: null })
+type Group = { readonly keys: string[]; readonly events: Encoded[]; reached: Position | null }
+const emptyGroup = (): Group => ({ keys: [], events: [], reached: null })
 
 /** Answers what is left over: events that the API fails on go along with the next page's, to tell which are bad. */
 async function forwardPage(run: Run, page: readonly SourceHit[], size: number, left: Group): Promise<Group> {
@@ -157,7 +157,7 @@ async function forwardPage(run: Run, page: readonly SourceHit[], size: number, l
       group = emptyGroup()
     }
     if (encoded !== undefined) group.events.push(encoded)
-    group.hits.push(hit)
+    group.keys.push(keyOf(hit))
     group.reached = further(group.reached, hit, now)
   }
   return (await settle(run, group)) ? emptyGroup() : group
@@ -199,7 +199,7 @@ async function settle(run: Run, group: Group): Promise<boolean> {
     for (const { event } of poison)
       reject(run, event.source_event_id, 'the API fails on it, but not on others')
   }
-  for (const hit of group.hits) run.done.add(keyOf(hit))
+  for (const key of group.keys) run.done.add(key)
   if (group.reached !== null && isBehind(group.reached, run.cursor)) run.cursor = group.reached
   await saveCheckpoint(run)
   return true

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { Client, errors } from '@opensearch-project/opensearch'
 import * as v from 'valibot'
 import { reasonOf } from './api.ts'
@@ -39,6 +40,8 @@ export type OpenSearchOptions = {
 const KEEP_ALIVE = '2m'
 /** Wazuh repeats earlier logs in these; they can be many times the size of the alert. */
 const EXCLUDED = ['previous_output', 'previous_log', 'syscheck.diff']
+/** An answer may hold alerts of any size, and the memory of a pod is small. */
+const MAX_PAGE_BYTES = 8 * 1024 * 1024
 const SORT = [
   { timestamp: { order: 'asc' as const, unmapped_type: 'date' as const } },
   { id: { order: 'asc' as const, missing: '_last', unmapped_type: 'keyword' as const } },
@@ -60,7 +63,29 @@ const Page = v.object({
     ),
   }),
 })
-type SortValues = v.InferOutput<typeof Page>['hits']['hits'][number]['sort']
+type FoundHit = v.InferOutput<typeof Page>['hits']['hits'][number]
+type SortValues = FoundHit['sort']
+type Query = {
+  readonly pit: string
+  readonly from: Date | null
+  readonly size: number
+  readonly after: SortValues | undefined
+  readonly withSource: boolean
+}
+
+const searchBody = ({ pit, from, size, after, withSource }: Query) => ({
+  pit: { id: pit, keep_alive: KEEP_ALIVE },
+  query:
+    from === null
+      ? { exists: { field: 'timestamp' } }
+      : { range: { timestamp: { gte: from.getTime(), format: 'epoch_millis' } } },
+  size,
+  sort: SORT,
+  track_total_hits: false,
+  _source: withSource ? { excludes: EXCLUDED } : false,
+  // The client's types know no null, which stands for a missing id.
+  ...(after === undefined ? {} : { search_after: after as string[] }),
+})
 
 /** Reads a tenant's indices in OpenSearch, with files of credentials and CA that may change at any time. */
 export function createOpenSearchSource(options: OpenSearchOptions): EventSource {
@@ -70,43 +95,39 @@ export function createOpenSearchSource(options: OpenSearchOptions): EventSource 
     let after: SortValues | undefined
     let size = pageSize
     for (;;) {
-      const found = await search(client, pit, from, size, after).catch((error: unknown) => {
-        if (size === 1 || !isTooLarge(error)) throw error
-        return undefined
-      })
+      const asked = size
+      const query = { pit, from, size, after, withSource: true }
+      const found =
+        (await search(client, query)) ?? (size === 1 ? await withoutSource(client, query) : undefined)
       if (found === undefined) {
         size = Math.ceil(size / 2)
         continue
       }
       if (found.length > 0) yield found.map(toHit)
       after = found.at(-1)?.sort
-      if (found.length < size) return
+      if (found.length < asked) return
+      size = Math.min(pageSize, size * 2)
     }
   }
 
-  const search = async (client: Client, pit: string, from: Date | null, size: number, after?: SortValues) => {
-    const millis = from?.getTime()
-    const request = client.search({
-      allow_partial_search_results: false,
-      body: {
-        pit: { id: pit, keep_alive: KEEP_ALIVE },
-        query:
-          millis === undefined
-            ? { exists: { field: 'timestamp' } }
-            : { range: { timestamp: { gte: millis, format: 'epoch_millis' } } },
-        size,
-        sort: SORT,
-        track_total_hits: false,
-        _source: { excludes: EXCLUDED },
-        // The client's types know no null, which stands for a missing id.
-        ...(after === undefined ? {} : { search_after: after as string[] }),
-      },
-    })
-    const { body } = await abortable(request, options.abort)
-    const page = v.parse(Page, body)
-    const { timed_out: timedOut, _shards: shards } = page
+  /** An alert that is too large to be read is still known by its id. */
+  const withoutSource = (client: Client, query: Query) => search(client, { ...query, withSource: false })
+
+  /** Undefined when the answer is too large. */
+  const search = async (client: Client, query: Query): Promise<FoundHit[] | undefined> => {
+    const signal = AbortSignal.any([options.abort, AbortSignal.timeout(options.timeoutMs)])
+    const request = client.search(
+      { allow_partial_search_results: false, body: searchBody(query) },
+      // The client itself would hold an answer of any size, and wait for its end for ever.
+      { asStream: true },
+    )
+    const { statusCode, body } = await abortable(request, signal)
+    const text = await readText(body as unknown as Readable, signal)
+    if (statusCode !== null && statusCode >= 400) throw statusError(statusCode, errorType(text), true)
+    if (text === undefined) return undefined
+    const { timed_out: timedOut, _shards: shards, hits } = v.parse(Page, JSON.parse(text))
     if (timedOut || shards.failed > 0) throw new SourceError('failing', 'the indexer answered in part only')
-    return page.hits.hits
+    return hits.hits
   }
 
   return {
@@ -122,7 +143,7 @@ export function createOpenSearchSource(options: OpenSearchOptions): EventSource 
         throw failure
       } finally {
         // A snapshot that is not closed ends by itself.
-        if (pit !== undefined) await client.deletePit({ body: { pit_id: [pit] } }).catch(() => undefined)
+        if (pit !== undefined) await closeSnapshot(client, pit, options)
       }
     },
     close: () => clients.close(),
@@ -136,7 +157,8 @@ async function openSnapshot(client: Client, options: OpenSearchOptions): Promise
     allow_partial_pit_creation: false,
   })
   try {
-    const { body } = await abortable(request, options.abort)
+    const signal = AbortSignal.any([options.abort, AbortSignal.timeout(options.timeoutMs)])
+    const { body } = await abortable(request, signal)
     return body.pit_id
   } catch (error) {
     // A new tenant has no index of alerts yet.
@@ -145,7 +167,16 @@ async function openSnapshot(client: Client, options: OpenSearchOptions): Promise
   }
 }
 
-const toHit = (found: v.InferOutput<typeof Page>['hits']['hits'][number]): SourceHit => {
+async function closeSnapshot(
+  client: Client,
+  pit: string,
+  { abort, timeoutMs }: OpenSearchOptions,
+): Promise<void> {
+  const signal = AbortSignal.any([abort, AbortSignal.timeout(timeoutMs)])
+  await abortable(client.deletePit({ body: { pit_id: [pit] } }), signal).catch(() => undefined)
+}
+
+const toHit = (found: FoundHit): SourceHit => {
   const { _id: id, _index: index, _source: source, sort } = found
   const [time] = sort
   return { id, index, source, time: typeof time === 'number' ? time : null }
@@ -167,9 +198,6 @@ function createClients(options: OpenSearchOptions) {
         node: options.url.href.replace(/\/$/, ''),
         maxRetries: 0,
         requestTimeout: options.timeoutMs,
-        // An alert may hold any keys; they are only ever read as own keys.
-        disablePrototypePoisoningProtection: true,
-        memoryCircuitBreaker: { enabled: true, maxPercentage: 0.75 },
         ...(ca === undefined ? {} : { ssl: { ca } }),
         ...(username === undefined || password === undefined ? {} : { auth: { username, password } }),
       })
@@ -199,32 +227,69 @@ async function abortable<T>(request: Abortable<T>, signal: AbortSignal): Promise
   }
 }
 
-const isTooLarge = (error: unknown): boolean =>
-  error instanceof errors.RequestAbortedError && error.message.includes('content length')
+/** The whole text of a stream; undefined, and the stream is given up, beyond the largest page. */
+async function readText(stream: Readable, signal: AbortSignal): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  const giveUp = () => stream.destroy(Object.assign(new Error('too slow'), { code: 'ETIMEDOUT' }))
+  signal.addEventListener('abort', giveUp)
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      size += chunk.length
+      // Leaving the loop destroys the stream.
+      if (size > MAX_PAGE_BYTES) return undefined
+      chunks.push(chunk)
+    }
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
 
-const statusOf = (error: unknown): number | undefined =>
-  error instanceof errors.ResponseError ? error.statusCode : undefined
+const ErrorBody = v.object({ error: v.object({ type: v.string() }) })
 
-function typeOf(error: unknown): string | undefined {
-  const Body = v.object({ error: v.object({ type: v.string() }) })
-  const result = v.safeParse(Body, error instanceof errors.ResponseError ? error.body : undefined)
+function errorType(text: string | undefined): string | undefined {
+  try {
+    return errorTypeIn(JSON.parse(text ?? ''))
+  } catch {
+    return undefined
+  }
+}
+
+function errorTypeIn(body: unknown): string | undefined {
+  const result = v.safeParse(ErrorBody, body)
   return result.success ? result.output.error.type : undefined
+}
+
+const typeOf = (error: unknown): string | undefined =>
+  error instanceof errors.ResponseError ? errorTypeIn(error.body) : undefined
+
+function statusError(
+  status: number,
+  type: string | undefined,
+  hasSnapshot: boolean,
+  cause?: unknown,
+): SourceError {
+  if (status === 401 || status === 403)
+    return new SourceError('unauthorized', `the indexer answered ${status}`, cause)
+  if (status === 404 && hasSnapshot)
+    return new SourceError('snapshot_gone', 'the snapshot of the indexer has ended', cause)
+  const what = status === 429 || status >= 500 || type === undefined ? String(status) : `${status} ${type}`
+  return new SourceError('failing', `the indexer answered ${what}`, cause)
 }
 
 function asSourceError(error: unknown, hasSnapshot: boolean): SourceError {
   if (error instanceof SourceError) return error
-  const status = statusOf(error)
-  if (status === 401 || status === 403)
-    return new SourceError('unauthorized', `the indexer answered ${status}`, error)
-  if (status === 404 && hasSnapshot)
-    return new SourceError('snapshot_gone', 'the snapshot of the indexer has ended', error)
-  if (status === 429 || (status !== undefined && status >= 500))
-    return new SourceError('failing', `the indexer answered ${status}`, error)
-  if (status !== undefined)
-    return new SourceError('failing', `the indexer refused the query: ${typeOf(error) ?? status}`, error)
-  if (error instanceof errors.ConnectionError || error instanceof errors.TimeoutError)
-    return new SourceError('unreachable', `the indexer does not answer: ${error.message}`, error)
+  if (error instanceof errors.ResponseError)
+    return statusError(error.statusCode ?? 0, typeOf(error), hasSnapshot, error)
+  const isWire = error instanceof errors.ConnectionError || error instanceof errors.TimeoutError
+  if (isWire || isSystemError(error))
+    return new SourceError('unreachable', `the indexer does not answer: ${reasonOf(error)}`, error)
   // Messages of parsers quote what they could not read.
   const name = error instanceof Error ? error.name : 'unknown'
   return new SourceError('failing', `the answer of the indexer cannot be used: ${name}`, error)
 }
+
+const isSystemError = (error: unknown): boolean =>
+  error instanceof errors.RequestAbortedError ||
+  (error instanceof Error && typeof (error as NodeJS.ErrnoException).code === 'string')

@@ -206,4 +206,20 @@ describe('poison', () => {
     await until('all alerts', storedAll(wanted))
     expect(world.api.state.checkpoint.dropped_total).toBe(0)
   })
+
+  it('may be larger than memory should hold: the others still arrive', async () => {
+    world = await createWorld({ batchSize: 500 })
+    const wanted = alerts(300)
+    const heavy = Array.from({ length: 12 }, (_, index) =>
+      alertAt(`heavy${index}`, ago(60 * 60_000), { full_log: 'x'.repeat(2_000_000) }),
+    )
+    const giant = alertAt('giant', ago(50 * 60_000), { full_log: 'x'.repeat(9_000_000) })
+    await world.load(wanted)
+    for (const alert of [...heavy, giant]) await world.load([alert])
+    const adapter = await world.start()
+    await until('the others', storedAll([...wanted, ...heavy]))
+    await until('the drop', () => world.api.state.checkpoint.dropped_total === 1)
+    expect(storedIds()).toEqual(idsOf([...wanted, ...heavy]))
+    expect(adapter.status).toMatchObject({ unmappable: 1, duplicates: 0 })
+  })
 })
