@@ -1,0 +1,10 @@
+/** The one place where the drill reaches into the API's database folder: what it drives is what the service runs. */
+export { withConnection } from '../../../../api/src/db/connection.ts'
+export { createDatabase } from '../../../../api/src/db/database.ts'
+export type { Database } from '../../../../api/src/db/database.ts'
+export { PoolTimeoutError } from '../../../../api/src/db/errors.ts'
+export { migrate } from '../../../../api/src/db/migrate.ts'
+export { forTenant } from '../../../../api/src/db/scope.ts'
+export type { Tx } from '../../../../api/src/db/scope.ts'
+export { events } from '../../../../api/src/db/schema/events.ts'
+export { silent } from '../../../../api/src/log.ts'
