@@ -48,5 +48,5 @@ tools: $(STAMP) ## Build the control plane and helm into the cache
 $(STAMP): package.json package-lock.json $(wildcard */package.json) $(wildcard patches/*)
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer with npm 10 or newer" >&2; exit 1; }
 	@echo "Installing the dependencies"
-	@npm ci --no-progress --loglevel=error
+	@npm ci --no-progress --prefer-offline --loglevel=error
 	@touch $@
