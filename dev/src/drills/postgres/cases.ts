@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startLinks } from '../../wire-proxy/links.ts'
 import type { Link, Links } from '../../wire-proxy/links.ts'
-import { auditLedger, TENANTS } from './ledger.ts'
+import { auditLedger, silent, TENANTS } from './ledger.ts'
 import type { Acknowledged, Findings } from './ledger.ts'
 import type { DrillServer } from './server.ts'
-import { createDatabase, forTenant, silent, withConnection } from './service-db.ts'
-import type { Database, Tx } from './service-db.ts'
+import { createDatabase, forTenant, withConnection } from '@service/api/database'
+import type { Database, Tx } from '@service/api/database'
 import { startWriters } from './writers.ts'
 
 export type Figures = Findings & {

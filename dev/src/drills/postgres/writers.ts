@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TENANTS } from './ledger.ts'
 import type { Acknowledged } from './ledger.ts'
-import { events, forTenant, PoolTimeoutError } from './service-db.ts'
-import type { Database, Tx } from './service-db.ts'
+import { events, forTenant, PoolTimeoutError } from '@service/api/database'
+import type { Database, Tx } from '@service/api/database'
 
 /** How a writer goes through its transaction; each has been the one that a fault hit hardest. */
 const HABITS = ['plain', 'thinking', 'parallel', 'drizzle', 'swallowing', 'slow'] as const
