@@ -163,6 +163,32 @@ describe('poison', () => {
     expect(storedIds()).toEqual(idsOf(wanted))
   })
 
+  it('is not told from its neighbours by an API that breaks down between them', async () => {
+    world = await createWorld({ batchSize: 10 })
+    const wanted = alerts(10)
+    await world.load(wanted)
+    let working = true
+    let repaired = false
+    world.api.state.fault = (route, body) => {
+      if (route !== 'POST events' || repaired) return undefined
+      const size = body.split('"source_event_id"').length - 1
+      if (size === 5 && working) {
+        working = false
+        return undefined
+      }
+      return { status: 500 }
+    }
+    const adapter = await world.start()
+    await until('half of them', storedAll(Array.from({ length: 5 })))
+    await until('the adapter to notice', () => adapter.status.api === 'failing')
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    expect(world.api.state.checkpoint).toMatchObject({ cursor_ts: null, dropped_total: 0 })
+    repaired = true
+    await until('all alerts', storedAll(wanted))
+    await until('the checkpoint', () => world.api.state.checkpoint.cursor_ts !== null)
+    expect(world.api.state.checkpoint.dropped_total).toBe(0)
+  })
+
   it('waits alone for neighbours, also behind a page of what is done', async () => {
     world = await createWorld({ batchSize: 5 })
     const same = ago(1_000)
