@@ -73,7 +73,7 @@ function problemOf(path: string, room: string, rule: Rule, specifier: string): s
       return 'http goes through verbs'
     return undefined
   }
-  const own = /^@service\/([a-z-]+)(\/database)?$/.exec(specifier)?.[1]
+  const own = /^@service\/([a-z-]+)(\/[a-z]+)?$/.exec(specifier)?.[1]
   if (own !== undefined)
     return rule.rooms.includes(own) ? undefined : `the room ${room} may not import ${own}`
   return rule.forbidden?.test(specifier) === true ? 'this package does not belong here' : undefined

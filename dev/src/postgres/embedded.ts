@@ -4,7 +4,7 @@ import { chmod, chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/pr
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { ensureRoles } from '../../../api/src/db/roles.ts'
+import { ensureRoles } from '@service/api/roles'
 import { freePort } from '../cluster/ports.ts'
 import { isRunning, signal, startProcess, stopProcess } from '../process.ts'
 import type { ProcessRecord, RunningProcess } from '../process.ts'

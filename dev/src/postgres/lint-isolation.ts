@@ -1,5 +1,4 @@
-import { withConnection } from '../../../api/src/db/connection.ts'
-import { lintIsolation } from '../../../api/src/db/lint.ts'
+import { lintIsolation, withConnection } from '@service/api/database'
 import { startTestPostgres } from './test-server.ts'
 
 /** `make verify`: migrates an empty database and reads its catalogue; exit code 1 and one line for each finding. */

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { migrate as migrateService } from '../../../api/src/db/migrate.ts'
+import { migrate as migrateService } from '@service/api/database'
 import { isRunning, ownRecord } from '../process.ts'
 import type { ProcessRecord } from '../process.ts'
 import { isReachable } from './binaries.ts'
