@@ -96,6 +96,15 @@ describe('the client of a real API server', () => {
     expect(again.metadata.resourceVersion).toBe(both?.metadata.resourceVersion)
   })
 
+  it('refuses to apply on top of a version that is not the present one', async () => {
+    const { client } = cluster
+    const first = await client.create<ConfigMap>(CONFIG_MAPS, map('versioned', { a: '1' }))
+    await client.replace<ConfigMap>(CONFIG_MAPS, { ...first, data: { a: '2' } })
+    const stale = { ...map('versioned', { b: '3' }), metadata: first.metadata }
+    const error = await refusal(client.apply(CONFIG_MAPS, stale, { fieldManager: 'one', force: true }))
+    expect(error).toMatchObject({ status: 409, reason: 'Conflict' })
+  })
+
   it('lists all pages and gives items their kind', async () => {
     const { client, namespace } = cluster
     const names = Array.from({ length: 1_050 }, (_, index) => `page-${String(index).padStart(4, '0')}`)
