@@ -11,6 +11,7 @@ const CHECKS: readonly (readonly [string, string, ...string[]])[] = [
   ['import rules', bin('vitest'), 'run', '--project', 'unit', 'scripts/', '--reporter=dot'],
   ['generated files', node, 'scripts/generate.ts', '--check'],
   ['charts', node, 'scripts/charts.ts'],
+  ['tenant isolation', node, 'dev/src/postgres/lint-isolation.ts'],
 ]
 
 // The tools are scripts for `node`: they get the project's own.
