@@ -24,7 +24,7 @@ export type ApiParts = {
 
 /** Joins verbs, handlers and pipeline; binds no port and starts nothing. */
 export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
-  const { config, db, clock, log, tokens } = context
+  const { config, db, clock, log, tokens, hit } = context
   const { authMode, cookieSecure, hosts } = config
   const auth: AuthContext = {
     db,
@@ -42,6 +42,7 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
       db,
       clock,
       tokens,
+      hit,
       material: context.material,
       provisioning: config.provisioning,
       installNamespace: config.installNamespace,
@@ -53,6 +54,7 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
     adapter: {
       db,
       clock,
+      hit,
       heartbeatSeconds: config.adapter.heartbeatSeconds,
       pollSeconds: config.adapter.pollSeconds,
       onIngested: parts.metrics.ingested,

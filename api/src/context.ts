@@ -1,7 +1,8 @@
 import { systemClock } from './clock.ts'
-import type { Clock } from '@service/domain'
+import type { Clock, HitFailpoint } from '@service/domain'
 import { createKubeClient, type KubeClient } from '@service/kube'
 import type { ServeConfig } from './config/index.ts'
+import { createFailpoint } from './failpoint.ts'
 import { createDatabase, type Database } from './db/database.ts'
 import type { Log } from './log.ts'
 import { createMaterialStore, type MaterialStore } from './secrets/material.ts'
@@ -17,6 +18,8 @@ export type Context = {
   readonly cluster: KubeClient | null
   readonly tokens: ServiceTokens
   readonly material: MaterialStore
+  /** Called after each effect and each transaction; kills the process in drills. */
+  readonly hit: HitFailpoint
   close(): Promise<void>
 }
 
@@ -35,6 +38,7 @@ export function createContext(config: ServeConfig, log: Log): Context {
     cluster,
     tokens: createServiceTokens({ adapter: config.keys.adapter, worker: config.keys.jwt }, clock),
     material: createMaterialStore(cluster, config.installNamespace),
+    hit: createFailpoint(config.failpoint),
     async close() {
       await Promise.allSettled([db.close(), cluster?.close()])
     },

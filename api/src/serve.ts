@@ -21,6 +21,7 @@ export type StartEmbeddedOperator = (parts: {
   readonly log: Logger
   readonly clock: Context['clock']
   readonly registry: Registry
+  readonly hit: Context['hit']
 }) => Promise<EmbeddedOperator>
 
 export type Service = {
@@ -42,14 +43,14 @@ export async function startService(options: {
 }): Promise<Service> {
   const { config, log } = options
   const context = createContext(config, log)
-  const { db, cluster, clock } = context
+  const { db, cluster, clock, hit } = context
   const metrics = createMetrics(VERSION, config.authMode)
   const stopping = new AbortController()
   const projector = cluster === null ? null : startProjectorOf(context, cluster)
   const operator =
     cluster === null || options.startOperator === null
       ? null
-      : await options.startOperator({ kube: cluster, log, clock, registry: metrics.registry })
+      : await options.startOperator({ kube: cluster, log, clock, hit, registry: metrics.registry })
   const { authMode } = config
   const checks = createChecks(context, operator === null ? null : operator.status)
   const ready = createReadiness({ checks, authMode, version: VERSION, clock })
@@ -95,9 +96,9 @@ async function useCluster({ config }: Context, cluster: KubeClient): Promise<voi
 }
 
 function startProjectorOf(context: Context, cluster: KubeClient): Projector {
-  const { config, db, clock, log } = context
+  const { config, db, clock, log, hit } = context
   const { chart, images } = config.provisioning
-  return startProjector({ db, cluster, clock, log, install: config.install, pins: { chart, images } })
+  return startProjector({ db, cluster, clock, log, hit, install: config.install, pins: { chart, images } })
 }
 
 async function listen(

@@ -20,6 +20,7 @@ import {
   TenantDetail,
   TenantList,
   TenantListQuery,
+  Tenant,
   TenantOnboard,
 } from './tenant.ts'
 import { strictObject } from './object.ts'
@@ -177,6 +178,15 @@ export const ROUTES = {
     query: noQuery,
     status: 200,
     response: TenantDetail,
+  },
+  'mssp.tenants.retry': {
+    method: 'POST',
+    path: '/api/mssp/tenants/{id}:retry',
+    summary: 'Try again what failed: in pending with an error, and in degraded',
+    access: mssp('tenant.write'),
+    params: byId,
+    status: 200,
+    response: Tenant,
   },
   'mssp.tenants.lifecycle': {
     method: 'GET',

@@ -67,8 +67,23 @@ test.each([
   ['SERVICE_ADAPTER_HEARTBEAT_SECONDS', '0'],
   ['SERVICE_ADAPTER_HEARTBEAT_SECONDS', '1.5'],
   ['SERVICE_DEFAULT_LLM_BASE_URL', 'ftp://x'],
+  ['SERVICE_FAILPOINT', 'api.nowhere'],
+  ['SERVICE_FAILPOINT', 'api.create.committed:0'],
+  ['SERVICE_FAILPOINT', 'api.create.committed:'],
 ] as const)('refuses %s=%s without repeating the value', (name, value) => {
   expect(problemsOf({ ...SERVE, [name]: value })).toEqual([`${name} must be ${VARIABLES[name].expected}`])
+})
+
+test('arms a failpoint, but never in production', () => {
+  expect(parseServeConfig(SERVE, noFiles).failpoint).toBeNull()
+  const armed = (text: string) => parseServeConfig({ ...SERVE, SERVICE_FAILPOINT: text }, noFiles).failpoint
+  expect(armed('api.create.committed')).toEqual({ name: 'api.create.committed', hit: 1 })
+  expect(armed('operator.release.installed:12')).toEqual({ name: 'operator.release.installed', hit: 12 })
+  const production = { ...SERVE, NODE_ENV: 'production', SERVICE_FAILPOINT: 'api.create.committed' }
+  expect(problemsOf(production)).toEqual([
+    'SERVICE_FAILPOINT is for drills and must not be set when NODE_ENV is production',
+  ])
+  expect(problemsOf({ ...SERVE, NODE_ENV: 'production' })).toEqual([])
 })
 
 test('reads secrets from files and refuses two sources', () => {

@@ -46,6 +46,7 @@ export type ServeConfig = {
   readonly operator: 'embedded' | 'separate' | 'off'
   readonly provisioning: Provisioning
   readonly adapter: { readonly heartbeatSeconds: number; readonly pollSeconds: number }
+  readonly failpoint: parse.ArmedFailpoint | null
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 }
 export type MigrateConfig = {
@@ -89,6 +90,7 @@ export function parseServeConfig(env: Environment, readFile: ReadFile = fromDisk
       heartbeatSeconds: reader.read('SERVICE_ADAPTER_HEARTBEAT_SECONDS', parse.wholeNumber(1, 120)),
       pollSeconds: reader.read('SERVICE_ADAPTER_POLL_SECONDS', parse.wholeNumber(1, 300)),
     },
+    failpoint: readFailpoint(reader, env),
     logLevel: readLogLevel(reader),
   }
   const jwt = readKeyRing(reader, 'SERVICE_JWT_SIGNING_KEY')
@@ -153,6 +155,14 @@ function readProvisioning(reader: Reader): Omit<Provisioning, 'reservedSlugs'> {
 
 const readLogLevel = (reader: Reader): ServeConfig['logLevel'] =>
   reader.read('SERVICE_LOG_LEVEL', parse.oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'))
+
+/** Nothing that runs for customers can be made to die on order. */
+function readFailpoint(reader: Reader, env: Environment): parse.ArmedFailpoint | null {
+  const armed = reader.optional('SERVICE_FAILPOINT', parse.failpoint)
+  if (armed !== null && env.NODE_ENV === 'production')
+    reader.report('SERVICE_FAILPOINT is for drills and must not be set when NODE_ENV is production')
+  return armed
+}
 
 function readKeyRing(
   reader: Reader,

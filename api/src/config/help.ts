@@ -1,3 +1,4 @@
+import { FAILPOINTS } from '@service/domain'
 import { type Variable, VARIABLES } from './variables.ts'
 
 const USAGE = `Usage: service-api [serve | migrate | --help]
@@ -15,5 +16,6 @@ export function helpText(): string {
       variable.fallback === undefined ? 'required' : `default ${variable.fallback || '(empty)'}`
     return `  ${name}${variable.secret ? ' *' : ''}\n      ${variable.about}\n      ${variable.expected}; ${fallback}`
   })
-  return `${USAGE}\n${lines.join('\n')}\n`
+  const failpoints = FAILPOINTS.map((name) => `  ${name}`)
+  return `${USAGE}\n${lines.join('\n')}\n\nFailpoints:\n\n${failpoints.join('\n')}\n`
 }

@@ -164,6 +164,12 @@ export const VARIABLES = {
     fallback: '5',
     about: 'How often adapters look for new events.',
   },
+  SERVICE_FAILPOINT: {
+    expected: 'empty, or <name>[:<nth hit>] with a name of the list of failpoints',
+    fallback: '',
+    about:
+      'For drills: kills the process, as kill -9 does, at this moment of its work. Refused when NODE_ENV is production.',
+  },
   SERVICE_LOG_LEVEL: {
     expected: 'trace, debug, info, warn, error or silent',
     fallback: 'info',

@@ -1,5 +1,5 @@
 import { type Tenant, TENANTS } from '@service/crds'
-import { FIELD_MANAGER } from '@service/domain'
+import { FIELD_MANAGER, type HitFailpoint } from '@service/domain'
 import { backoffMs, type KubeClient } from '@service/kube'
 import type { Database } from '../db/database.ts'
 import { asSystem } from '../db/scope.ts'
@@ -14,6 +14,7 @@ export type MarksLoopOptions = {
   readonly log: Log
   readonly install: InstallIdentity
   readonly pins: Pins
+  readonly hit: HitFailpoint
   readonly pollMs?: number
 }
 export type Loop = { readonly wake: () => void; readonly stop: () => Promise<void> }
@@ -79,7 +80,7 @@ export async function applyMarks(options: MarksLoopOptions): Promise<boolean> {
 }
 
 async function applyMark(options: MarksLoopOptions, mark: Mark): Promise<void> {
-  const { db, cluster, log } = options
+  const { db, cluster, log, hit } = options
   try {
     const rows = await asSystem(db, PROJECTOR.reason, (tx) => readDesired(tx, mark.tenantId), LOOP)
     if (rows !== null) {
@@ -89,8 +90,10 @@ async function applyMark(options: MarksLoopOptions, mark: Mark): Promise<void> {
         force: true,
         timeoutMs: APPLY_MS,
       })
+      hit('api.projector.applied')
     }
     await asSystem(db, PROJECTOR.reason, (tx) => completeMark(tx, mark), LOOP)
+    hit('api.projector.mark_cleared')
   } catch (error) {
     const delay = backoffMs(mark.attempts + 1, RETRY)
     const message = error instanceof Error ? error.message : 'unknown failure'

@@ -158,6 +158,17 @@ describe('the guard of revisions', () => {
   })
 })
 
+test('the operator’s echo of a verb makes no second row of the transition', () => {
+  const retried = fresh({ state: 'provisioning', stateRevision: 2 })
+  const changes = project(retried, {
+    phase: 'active',
+    observedRevision: 2,
+    journal: [changed(1, 'degraded', 'provisioning'), changed(2, 'provisioning', 'active')],
+  })
+  expect(changes.lifecycle.map(({ seq }) => seq)).toEqual([2])
+  expect(changes.moves).toMatchObject([{ from: 'provisioning', to: 'active' }])
+})
+
 test('a phase whose history the journal has lost is reached step by step', () => {
   const changes = project(fresh(), { phase: 'active', observedRevision: 1, journal: [] })
   expect(changes.moves.map(({ to }) => to)).toEqual(['provisioning', 'active'])
@@ -190,6 +201,30 @@ describe('a failure', () => {
   test('of an earlier try does not come back', () => {
     const retried = take(fresh({ retryToken: 'b' }), { phase: 'pending', observedRevision: 1, failure })
     expect(retried.tenant.error).toBeNull()
+    expect(retried.installation?.lastError).toBeNull()
+  })
+  test('of the new try counts again', () => {
+    const again = { ...failure, retryToken: 'b' }
+    const failed = take(fresh({ retryToken: 'b' }), { phase: 'pending', observedRevision: 2, failure: again })
+    expect(failed.tenant.error).toEqual(again)
+  })
+  test('and its rollback become rows with step and evidence, and the tenant stays pending', () => {
+    const journal: JournalEntry[] = [
+      { seq: 1, kind: 'step.failed', step: 'release', at: at(1), evidence: 'Error: no such image' },
+      { seq: 2, kind: 'rolled_back', step: 'release', at: at(2), evidence: 'uninstalled' },
+    ]
+    const changes = project(fresh({ retryToken: 'a' }), {
+      phase: 'pending',
+      observedRevision: 1,
+      failure,
+      journal,
+    })
+    expect(changes.lifecycle).toMatchObject([
+      { seq: 1, kind: 'step.failed', details: { step: 'release', evidence: 'Error: no such image' } },
+      { seq: 2, kind: 'rolled_back', details: { step: 'release', evidence: 'uninstalled' } },
+    ])
+    expect(changes.moves).toEqual([])
+    expect(changes.tenant).toEqual({ error: failure })
   })
   test('names the reason of a degraded tenant', () => {
     const status = { phase: 'degraded', observedRevision: 1, failure } as const

@@ -60,7 +60,7 @@ export type Changes = {
 export function projectStatus(known: Known, observed: Observed, now: Date): Changes {
   const { status } = observed
   const fresh = (status.journal ?? [])
-    .filter((entry) => !known.storedSeqs.has(entry.seq))
+    .filter((entry) => !known.storedSeqs.has(entry.seq) && !followsVerb(entry))
     .toSorted((a, b) => a.seq - b.seq)
   // Decision 8.4: what was seen before the last verb says nothing about the state after it.
   const current = (status.observedRevision ?? 0) >= known.tenant.stateRevision
@@ -70,13 +70,14 @@ export function projectStatus(known: Known, observed: Observed, now: Date): Chan
     return draftOf(entry)
   })
   const phase = status.phase
+  const failure = failureOf(known, status)
   if (current && phase !== undefined) lifecycle.push(...catchUp(walk, phase, now))
   return {
     lifecycle,
     moves: walk.moves,
-    tenant: tenantChange(known, walk, failureOf(known, status)),
+    tenant: tenantChange(known, walk, failure),
     status: statusChange(known, observed),
-    installation: installationChange(known, status, now),
+    installation: installationChange(known, status.release, failure, now),
   }
 }
 
@@ -97,6 +98,13 @@ const startOf = ({ tenant }: Known): Walk => ({
   },
   moves: [],
 })
+
+/** A change that the operator makes because a verb has ordered it: the verb wrote the row of this transition. */
+const followsVerb = ({ kind, from, to }: JournalEntry): boolean =>
+  kind === 'state.changed' &&
+  from !== undefined &&
+  to !== undefined &&
+  eventOfPhaseChange(from, to) === undefined
 
 /** One change of the journal, when it leads from where the row stands. */
 function follow(walk: Walk, entry: JournalEntry): void {
@@ -185,10 +193,13 @@ function statusChange(known: Known, { uid, status }: Observed): Changes['status'
   return isDeepStrictEqual(next, known.status) ? null : next
 }
 
-function installationChange(known: Known, status: TenantStatus, now: Date): InstallationPart | null {
+function installationChange(
+  known: Known,
+  release: TenantStatus['release'],
+  failure: TenantFailure | null,
+  now: Date,
+): InstallationPart | null {
   if (known.installation === null) return null
-  const { release } = status
-  const failure = status.failure ?? null
   const next: InstallationPart = {
     chartVersion: release?.chartVersion ?? null,
     revision: release?.revision ?? null,

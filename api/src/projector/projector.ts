@@ -1,4 +1,4 @@
-import type { Clock } from '@service/domain'
+import type { Clock, HitFailpoint } from '@service/domain'
 import type { KubeClient } from '@service/kube'
 import type { Database } from '../db/database.ts'
 import { asSystem } from '../db/scope.ts'
@@ -16,6 +16,7 @@ export type ProjectorOptions = {
   readonly log: Log
   readonly install: InstallIdentity
   readonly pins: Pins
+  readonly hit: HitFailpoint
   readonly resyncMs?: number
   readonly pollMs?: number
 }

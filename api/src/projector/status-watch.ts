@@ -1,5 +1,5 @@
 import { type Tenant, TENANTS, TenantStatus } from '@service/crds'
-import type { Clock } from '@service/domain'
+import type { Clock, HitFailpoint } from '@service/domain'
 import { type KubeClient, startReflector } from '@service/kube'
 import * as v from 'valibot'
 import type { Database } from '../db/database.ts'
@@ -15,6 +15,7 @@ export type StatusWatchOptions = {
   readonly cluster: KubeClient
   readonly clock: Clock
   readonly log: Log
+  readonly hit: HitFailpoint
   /** There is a new mark. */
   readonly wake: () => void
 }
@@ -78,27 +79,30 @@ export function startStatusWatch(options: StatusWatchOptions): StatusWatch {
  * first and locks only when there is something to write.
  */
 export async function projectTenant(
-  options: Pick<StatusWatchOptions, 'db' | 'clock' | 'log'>,
+  options: Pick<StatusWatchOptions, 'db' | 'clock' | 'log' | 'hit'>,
   tenant: Tenant,
 ): Promise<boolean> {
   const identity = { id: tenant.spec.tenantId, slug: tenant.metadata.name }
   const observed = observe(options.log, tenant)
   if (observed === null) return true
-  return asSystem(
+  const outcome = await asSystem(
     options.db,
     PROJECTOR.reason,
     async (tx) => {
       const seen = await readKnown(tx, identity, observed, { lock: false })
-      if (seen === null) return false
-      if (isNothing(projectStatus(seen, observed, options.clock()))) return true
+      if (seen === null) return 'unknown'
+      if (isNothing(projectStatus(seen, observed, options.clock()))) return 'unchanged'
       const known = await readKnown(tx, identity, observed, { lock: true })
-      if (known === null) return false
+      if (known === null) return 'unknown'
       const changes = projectStatus(known, observed, options.clock())
-      if (!isNothing(changes)) await writeChanges(tx, identity.id, observed, changes, options.clock)
-      return true
+      if (isNothing(changes)) return 'unchanged'
+      await writeChanges(tx, identity.id, observed, changes, options.clock)
+      return 'written'
     },
     LOOP,
   )
+  if (outcome === 'written') options.hit('api.projector.status_committed')
+  return outcome !== 'unknown'
 }
 
 /** `null` for a status that is not one of ours; the API server should not have let it in. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type AdapterPrincipal, namespaceOf, ServiceError } from '@service/domain'
+import { type AdapterPrincipal, namespaceOf, noFailpoints, ServiceError } from '@service/domain'
 import { createKubeClient, type KubeObject, LEASES, NAMESPACES } from '@service/kube'
 import { AdapterConfig, EventBatch, EventBatchResult, Heartbeat, HeartbeatAnswer } from '@service/wire'
 import * as v from 'valibot'
@@ -32,7 +32,7 @@ const event = (id: string, change: object = {}) => ({
 })
 const ingest = (principal: AdapterPrincipal, events: readonly unknown[]) =>
   ingestEvents(
-    { db: fixture.db, clock: () => new Date(), onIngested: () => undefined },
+    { db: fixture.db, clock: () => new Date(), onIngested: () => undefined, hit: noFailpoints },
     { principal, batch: v.parse(EventBatch, { events }) },
   )
 const storedIds = async (tenantId: string): Promise<string[]> => {
@@ -181,7 +181,7 @@ test('the configuration names tenant and pace', async () => {
 describe('heartbeats', () => {
   const beat = (principal: AdapterPrincipal, change: object = {}, renewLease = (): void => undefined) =>
     recordHeartbeat(
-      { db: fixture.db, clock: () => new Date(), renewLease },
+      { db: fixture.db, clock: () => new Date(), renewLease, hit: noFailpoints },
       {
         principal,
         heartbeat: v.parse(Heartbeat, {
@@ -213,7 +213,7 @@ describe('heartbeats', () => {
 
   test('people cannot send them', async () => {
     const heartbeat = { tenant_id: randomUUID(), version: '1', health: 'ok', metrics: null }
-    const ctx = { db: fixture.db, clock: () => new Date(), renewLease: () => undefined }
+    const ctx = { db: fixture.db, clock: () => new Date(), renewLease: () => undefined, hit: noFailpoints }
     const sent = recordHeartbeat(ctx, { principal: msspUser('platform_admin'), heartbeat })
     await expect(sent).rejects.toBeInstanceOf(ServiceError)
   })

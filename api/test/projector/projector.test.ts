@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type JournalEntry, type Tenant, TENANTS, type TenantStatus } from '@service/crds'
-import type { TenantState } from '@service/domain'
+import { noFailpoints, type TenantState } from '@service/domain'
 import { createKubeClient } from '@service/kube'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { asSystem } from '../../src/db/scope.ts'
@@ -33,6 +33,7 @@ const options = (change: object = {}) => ({
   cluster: fixture.cluster,
   clock: () => new Date(),
   log: silent,
+  hit: noFailpoints,
   install: INSTALL,
   pins: PINS,
   pollMs: 200,

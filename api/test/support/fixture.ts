@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { MsspPrincipal, MsspRole } from '@service/domain'
+import { type MsspPrincipal, type MsspRole, noFailpoints } from '@service/domain'
 import { createKubeClient, type KubeClient } from '@service/kube'
 import { TenantCreate } from '@service/wire'
 import * as v from 'valibot'
@@ -54,6 +54,7 @@ export async function startFixture(
       // The hasher has tests of its own, and takes its time.
       hashPassword: async () => '$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHRzYWx0c2FsdA$aGFzaA',
       wake: () => undefined,
+      hit: noFailpoints,
       customerUrl: (slug) => `http://${slug}.localhost:8080`,
       fingerprintKey: randomBytes(32),
     },

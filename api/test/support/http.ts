@@ -1,6 +1,6 @@
 import { request as send } from 'node:http'
 import { randomUUID } from 'node:crypto'
-import { audienceOfRole, type Role, type UserPrincipal } from '@service/domain'
+import { audienceOfRole, noFailpoints, type Role, type UserPrincipal } from '@service/domain'
 import { createApp, type HttpDependencies } from '../../src/http/app.ts'
 import { adapterHandlers } from '../../src/http/handlers/adapter.ts'
 import { tenantHandlers } from '../../src/http/handlers/tenants.ts'
@@ -108,6 +108,7 @@ export async function startHttp(fixture: Fixture, change: Partial<HttpDependenci
       clock,
       onIngested: () => undefined,
       renewLease: () => undefined,
+      hit: noFailpoints,
       heartbeatSeconds: 30,
       pollSeconds: 5,
     }),

@@ -2,9 +2,10 @@ import { createTenant, type CreateTenantContext, onboardTenant } from '../../ver
 import { getTenant, type GetTenantContext } from '../../verbs/tenant/get.ts'
 import { listLifecycle } from '../../verbs/tenant/lifecycle.ts'
 import { listTenants } from '../../verbs/tenant/list.ts'
+import { retryTenant, type RetryTenantContext } from '../../verbs/tenant/retry.ts'
 import type { Handlers } from '../types.ts'
 
-export type TenantDependencies = CreateTenantContext & GetTenantContext
+export type TenantDependencies = CreateTenantContext & GetTenantContext & RetryTenantContext
 
 export const tenantHandlers = (ctx: TenantDependencies) =>
   ({
@@ -21,6 +22,9 @@ export const tenantHandlers = (ctx: TenantDependencies) =>
     },
     'mssp.tenants.get': async ({ principal, params }) => ({
       body: await getTenant(ctx, { principal, id: params.id }),
+    }),
+    'mssp.tenants.retry': async ({ principal, params, client }) => ({
+      body: await retryTenant(ctx, { principal, requestId: client.requestId, id: params.id }),
     }),
     'mssp.tenants.lifecycle': async ({ principal, params, query }) => ({
       body: await listLifecycle(ctx, { principal, id: params.id, query }),

@@ -1,4 +1,4 @@
-import type { Clock, Principal } from '@service/domain'
+import type { Clock, HitFailpoint, Principal } from '@service/domain'
 import type { EventBatch, EventBatchResult, EventResult } from '@service/wire'
 import type { Database } from '../../db/database.ts'
 import { newId } from '../../db/ids.ts'
@@ -10,6 +10,7 @@ export type IngestContext = {
   readonly db: Database
   readonly clock: Clock
   readonly onIngested: (counts: Pick<EventBatchResult, 'accepted' | 'duplicates' | 'rejected'>) => void
+  readonly hit: HitFailpoint
 }
 type Readable = Extract<Item, { ok: true }>
 
@@ -27,6 +28,7 @@ export async function ingestEvents(
     await ownTenant(tx, principal.tenantId)
     return insertEvents(tx, ctx.clock, principal.tenantId, fresh)
   })
+  ctx.hit('api.events.committed')
   const results = items.map((item) => resultOf(item, stored))
   const counts = {
     accepted: results.filter((result) => result.status === 'accepted').length,

@@ -1,4 +1,4 @@
-import { type Clock, type Principal, ServiceError, timestamp } from '@service/domain'
+import { type Clock, type HitFailpoint, type Principal, ServiceError, timestamp } from '@service/domain'
 import type { Heartbeat, HeartbeatAnswer } from '@service/wire'
 import type { Database } from '../../db/database.ts'
 import { forTenant, type Tx } from '../../db/scope.ts'
@@ -9,6 +9,7 @@ export type HeartbeatContext = {
   readonly clock: Clock
   /** Tells the cluster, in its own time; a heartbeat never waits for the cluster and never fails with it. */
   readonly renewLease: (tenantId: string, slug: string) => void
+  readonly hit: HitFailpoint
 }
 
 /** Accepted in every state while the token lives; moves no state by itself (decision 3.10). */
@@ -27,6 +28,7 @@ export async function recordHeartbeat(
     await upsert(tx, heartbeat, now)
     return own
   })
+  ctx.hit('api.heartbeat.committed')
   ctx.renewLease(tenantId, tenant.slug)
   return { ok: true, state: tenant.state, server_time: timestamp(now) }
 }

@@ -1,12 +1,10 @@
-import { type Clock, type Principal, ServiceError } from '@service/domain'
+import { type Clock, type HitFailpoint, type Principal, ServiceError } from '@service/domain'
 import { TenantCreate, type TenantCreated, type TenantOnboard } from '@service/wire'
-import { and, eq, isNull, sql } from 'drizzle-orm'
 import * as v from 'valibot'
 import type { Provisioning } from '../../config/index.ts'
 import type { Database } from '../../db/database.ts'
 import { isUniqueViolation } from '../../db/errors.ts'
 import { newId } from '../../db/ids.ts'
-import { tenants, users } from '../../db/schema/index.ts'
 import { asReader, forTenant } from '../../db/scope.ts'
 import { generateMaterial, type MaterialStore } from '../../secrets/material.ts'
 import type { ServiceTokens } from '../../tokens/tokens.ts'
@@ -26,6 +24,7 @@ export type CreateTenantContext = {
   readonly hashPassword: (password: string) => Promise<string>
   /** Tells the projector that there is a mark. */
   readonly wake: () => void
+  readonly hit: HitFailpoint
 }
 type Caller = { readonly principal: Principal; readonly requestId: string }
 
@@ -50,6 +49,7 @@ export async function createTenant(
   const subject = { tenantId: id, tokenVersion: FIRST_REVISION }
   const material = await generateMaterial(ctx.tokens, subject, llm.apiKey ?? '')
   await ctx.material.create(id, FIRST_REVISION, material)
+  ctx.hit('api.create.material_written')
 
   const { requestId } = caller
   const values = { id, input, config, llm, admin, principal, requestId }
@@ -61,6 +61,7 @@ export async function createTenant(
       throw taken ?? error
     },
   )
+  ctx.hit('api.create.committed')
   ctx.wake()
   return {
     ...tenantView(row, null, ctx.clock()),
@@ -88,20 +89,16 @@ function refuseReservedSlug(reserved: ReadonlySet<string>, slug: string): void {
 
 /** A look before anything is made; the unique indexes decide when two creations race. */
 async function refuseTaken(db: Database, input: TenantCreate): Promise<void> {
-  const email = input.contact_email?.toLowerCase()
-  await asReader(db, async ({ q }) => {
-    const sameSlug = await q
-      .select({ id: tenants.id })
-      .from(tenants)
-      .where(and(eq(tenants.slug, input.slug), isNull(tenants.deletedAt)))
-    if (sameSlug.length > 0) throw new ServiceError('slug_taken')
-    if (email === undefined) return
-    const sameEmail = await q
-      .select({ id: users.id })
-      .from(users)
-      .where(eq(sql`lower(${users.email})`, email))
-    if (sameEmail.length > 0) throw new ServiceError('email_taken')
-  })
+  const email = input.contact_email?.toLowerCase() ?? null
+  // One statement, so that both answers are of one moment.
+  const [taken] = await asReader(
+    db,
+    ({ sql }) => sql<{ slug: boolean; email: boolean }[]>`
+      select exists (select from tenants where slug = ${input.slug} and deleted_at is null) as slug,
+             exists (select from users where lower(email) = ${email}) as email`,
+  )
+  if (taken?.slug === true) throw new ServiceError('slug_taken')
+  if (taken?.email === true) throw new ServiceError('email_taken')
 }
 
 function takenError(error: unknown): ServiceError | null {
