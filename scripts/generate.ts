@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
 import { TenantValues, jsonSchema, tenantCrd } from '../crds/src/index.ts'
+import { renderLicences } from './licences.ts'
 import { valuesFile, valuesTable, withTable } from './chart-files.ts'
 
 /**
@@ -25,6 +26,7 @@ const FILES: readonly Generated[] = [
     render: () => `${JSON.stringify(values, null, 2)}\n`,
   },
   { path: 'charts/service-tenant/values.yaml', render: () => `${HEADER}\n${valuesFile(values)}` },
+  { path: 'docs/licences.md', render: () => renderLicences(resolve(import.meta.dirname, '..')) },
   { path: 'charts/service-tenant/README.md', render: (current) => withTable(current, valuesTable(values)) },
 ]
 

@@ -7,7 +7,7 @@ import type {
   TenantStatus,
   TenantStepRecord,
 } from '@service/crds'
-import { RELEASE_NAME, STEPS, timestamp } from '@service/domain'
+import { namespaceOf, RELEASE_NAME, STEPS, timestamp } from '@service/domain'
 import type { Step, TenantState } from '@service/domain'
 import { dateConditions, summarize } from './conditions.ts'
 import type { ConditionDraft, Summary } from './conditions.ts'
@@ -63,6 +63,7 @@ export function nextStatus(input: StatusInput): TenantStatus {
     phase,
     observedRevision: tenant.spec.revision,
     observedGeneration: tenant.metadata.generation ?? 0,
+    namespace: namespaceOf(tenant.metadata.name),
     conditions: summarize(summary),
     steps,
     failure,

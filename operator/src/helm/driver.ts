@@ -7,6 +7,7 @@ import type { Tenant } from '@service/crds'
 import { RELEASE_NAME } from '@service/domain'
 import { parse } from 'yaml'
 import type { OperatorConfig } from '../config.ts'
+import { valuesText } from '../desired/index.ts'
 import { OPERATION_LABEL } from './release.ts'
 
 /** What helm ended with, and the end of what it said. */
@@ -29,7 +30,7 @@ export type HelmDriver = {
   /** The chart that this tenant wants; `version` is empty when it cannot be told beforehand. */
   chartOf(tenant: Tenant): Promise<Chart>
   /** Installs or upgrades. Fails with HelmError. */
-  upgrade(call: HelmCall & { readonly chart: Chart; readonly values: unknown }): Promise<void>
+  upgrade(call: HelmCall & { readonly chart: Chart; readonly values: object }): Promise<void>
   /** No release is success. With `hooks: false` a failing hook is of no account. */
   uninstall(call: HelmCall & { readonly hooks: boolean }): Promise<void>
   close(): void
@@ -75,7 +76,7 @@ export function createHelmDriver(config: Pick<OperatorConfig, 'helm' | 'kubeconf
       const rest = ['--no-hooks', '--history-max', '3', '--hide-notes', '--skip-crds']
       const operation = ['--labels', `${OPERATION_LABEL}=${crypto.randomUUID()}`]
       const pinned = version ? ['--version', call.chart.version] : []
-      await run([...args, ...rest, ...operation, ...pinned], call, JSON.stringify(call.values))
+      await run([...args, ...rest, ...operation, ...pinned], call, valuesText(call.values))
     },
     uninstall: (call) =>
       run(['uninstall', RELEASE_NAME, '--ignore-not-found', ...(call.hooks ? [] : ['--no-hooks'])], call),
