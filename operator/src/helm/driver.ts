@@ -30,7 +30,9 @@ export type HelmDriver = {
   /** The chart that this tenant wants; `version` is empty when it cannot be told beforehand. */
   chartOf(tenant: Tenant): Promise<Chart>
   /** Installs or upgrades. Fails with HelmError. */
-  upgrade(call: HelmCall & { readonly chart: Chart; readonly values: object }): Promise<void>
+  upgrade(
+    call: HelmCall & { readonly chart: Chart; readonly values: Readonly<Record<string, unknown>> },
+  ): Promise<void>
   /** No release is success. With `hooks: false` a failing hook is of no account. */
   uninstall(call: HelmCall & { readonly hooks: boolean }): Promise<void>
   close(): void
