@@ -9,12 +9,15 @@ import { valuesFile, valuesTable, withTable } from './chart-files.ts'
 const ROOT = resolve(import.meta.dirname, '..')
 const CRD = 'crds/tenants.service.dev.yaml'
 const CHART = 'charts/service-tenant'
+const LICENCES = 'docs/licences.md'
 
 describe('the generated files', () => {
   let copy: string
   beforeEach(() => {
     copy = mkdtempSync(join(tmpdir(), 'service-generate-'))
     mkdirSync(join(copy, 'crds'))
+    mkdirSync(join(copy, 'docs'))
+    cpSync(join(ROOT, LICENCES), join(copy, LICENCES))
     cpSync(join(ROOT, CRD), join(copy, CRD))
     cpSync(join(ROOT, CHART), join(copy, CHART), { recursive: true })
   })
@@ -29,7 +32,7 @@ describe('the generated files', () => {
     expect(generate('--check')).toMatchObject({ status: 0, stderr: '' })
   })
 
-  it.each([CRD, `${CHART}/values.yaml`, `${CHART}/values.schema.json`])(
+  it.each([CRD, LICENCES, `${CHART}/values.yaml`, `${CHART}/values.schema.json`])(
     'are missed when %s was edited, and written again',
     (path) => {
       const before = readFileSync(join(copy, path), 'utf8')
