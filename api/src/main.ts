@@ -10,7 +10,8 @@ import { prepareDatabase } from './prepare.ts'
 import type { StartEmbeddedOperator } from './serve.ts'
 
 const EXIT = { failure: 1, usage: 2 } as const
-const STOP_MS = 10_000
+/** The last resort, after the service's own deadline for ending in order. */
+const STOP_MS = 30_000
 
 async function main(args: readonly string[]): Promise<void> {
   const [command = 'serve', ...rest] = args

@@ -86,7 +86,7 @@ export function createFleetGauges(
     ['tenant_id', 'slug'],
   )
   const depth = gauge('service_reconcile_queue_depth', 'Tenants whose resource waits to be applied.')
-  const orphans = gauge('service_tenants_without_row', 'Tenant resources without a row.')
+  const orphans = gauge('service_orphan_tenants', 'Tenant resources without a row; they are left alone.')
   const failed = gauge('service_fleet_scrape_failed', '1 when the last scrape could not read the database.')
 
   return async () => {

@@ -7,11 +7,14 @@ import type { ServeConfig } from './config/index.ts'
 import { type Context, createContext } from './context.ts'
 import { checkDatabase } from './db/database.ts'
 import { appListener, type HttpServer, startHttpServer } from './http/server.ts'
+import type { Job } from './jobs/loop.ts'
+import { startOrphanSecretsJob } from './jobs/orphan-secrets.ts'
 import { type ApiMetrics, createFleetGauges, createMetrics } from './metrics.ts'
 import { startMetricsServer } from './metrics-server.ts'
 import { type Projector, startProjector } from './projector/projector.ts'
 import { createReadiness } from './readiness.ts'
 import { ensureNamespace } from './secrets/material.ts'
+import { settledWithin } from './settled-within.ts'
 import { VERSION } from './version.ts'
 
 /** The operator as this process sees it. */
@@ -32,8 +35,10 @@ export type Service = {
   stop(): Promise<void>
 }
 
-/** Less than the ten seconds in which the process ends. */
+/** Requests that still run are cut off then. */
 const REQUEST_GRACE_MS = 6_000
+/** The operator drains for 20 s; with the closing of the pools it stays below the 30 s that a pod is given. */
+const DRAIN_MS = 22_000
 
 /** Starts everything. An absent database or cluster keeps it from being ready, not from running. */
 export async function startService(options: {
@@ -47,6 +52,7 @@ export async function startService(options: {
   const metrics = createMetrics(VERSION, config.authMode)
   const stopping = new AbortController()
   const projector = cluster === null ? null : startProjectorOf(context, cluster)
+  const job = cluster === null ? null : startOrphanSecretsJobOf(context, cluster)
   const operator =
     cluster === null || options.startOperator === null
       ? null
@@ -61,32 +67,31 @@ export async function startService(options: {
     registry: metrics.registry,
     collect,
   })
-  const announcements = [
-    announce(log, 'the database', hostOf(config.database.appUrl), () => checkDatabase(db), stopping.signal),
-    ...(cluster === null
-      ? []
-      : [
-          announce(
-            log,
-            'the cluster',
-            config.cluster.kind,
-            () => useCluster(context, cluster),
-            stopping.signal,
-          ),
-        ]),
-  ]
+  const announcements = announceParts(context, stopping.signal)
   return {
     address: servers.api.address,
     metricsAddress: servers.metrics.address,
     metrics,
     async stop() {
       stopping.abort()
-      await servers.api.stop(REQUEST_GRACE_MS)
-      await Promise.allSettled([operator?.stop(), projector?.stop(), ...announcements])
+      const requests = servers.api.stop(REQUEST_GRACE_MS)
+      const work = [requests, operator?.stop(), projector?.stop(), job?.stop(), ...announcements]
+      if (!(await settledWithin(DRAIN_MS, work)))
+        log.warn({ after_ms: DRAIN_MS }, 'not everything has ended in time; the rest is taken up again later')
       await servers.metrics.stop(0)
       await context.close()
     },
   }
+}
+
+/** Says of database and cluster what is missing, until it is there. */
+function announceParts(context: Context, signal: AbortSignal): Promise<void>[] {
+  const { config, db, cluster, log } = context
+  const { database, cluster: place } = config
+  const parts = [announce(log, 'the database', hostOf(database.appUrl), () => checkDatabase(db), signal)]
+  if (cluster !== null)
+    parts.push(announce(log, 'the cluster', place.kind, () => useCluster(context, cluster), signal))
+  return parts
 }
 
 /** The leader's Lease and the tenants' material need a place before the first tenant. */
@@ -99,6 +104,12 @@ function startProjectorOf(context: Context, cluster: KubeClient): Projector {
   const { config, db, clock, log, hit } = context
   const { chart, images } = config.provisioning
   return startProjector({ db, cluster, clock, log, hit, install: config.install, pins: { chart, images } })
+}
+
+function startOrphanSecretsJobOf(context: Context, cluster: KubeClient): Job {
+  const { config, db, clock, log } = context
+  const { install, installNamespace } = config
+  return startOrphanSecretsJob({ db, cluster, clock, log, installNamespace, installId: install.installId })
 }
 
 async function listen(

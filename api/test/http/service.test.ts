@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { materialKey, materialSecretName } from '@service/domain'
@@ -11,8 +10,7 @@ import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { freshSlug } from '../support/fixture.ts'
 import { type Answer, call } from '../support/http.ts'
 import { freePort, type Running, start, until } from '../support/process.ts'
-
-const ADMIN = { email: 'admin@example.com', password: 'a long enough password' }
+import { ADMIN, serviceEnvironment } from '../support/service.ts'
 
 let database: TestDatabase
 let cluster: Awaited<ReturnType<typeof ownCluster>>
@@ -28,26 +26,8 @@ beforeAll(async () => {
     freePort(),
   ])
   kube = createKubeClient({ kubeconfigPath: cluster.kubeconfigPath, userAgent: 'test' })
-  environment = {
-    PATH: '/usr/bin:/bin',
-    SERVICE_LISTEN: `127.0.0.1:${port}`,
-    SERVICE_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
-    SERVICE_MSSP_ORIGINS: `http://localhost:${port}`,
-    SERVICE_CUSTOMER_ORIGIN_PATTERN: `http://*.localhost:${port}`,
-    SERVICE_COOKIE_SECURE: 'false',
-    SERVICE_DATABASE_APP_URL: database.urls.app,
-    SERVICE_DATABASE_MSSP_URL: database.urls.mssp,
-    SERVICE_DATABASE_ADMIN_URL: database.urls.admin,
-    SERVICE_JWT_SIGNING_KEY: randomBytes(32).toString('hex'),
-    SERVICE_ADAPTER_SIGNING_KEY: `base64:${randomBytes(32).toString('base64')}`,
-    SERVICE_BOOTSTRAP_ADMIN_EMAIL: ADMIN.email,
-    SERVICE_BOOTSTRAP_ADMIN_PASSWORD: ADMIN.password,
-    SERVICE_BOOTSTRAP_ADMIN_MUST_CHANGE: 'false',
-    SERVICE_MSSP_ID: '0197a000-0000-7000-8000-00000000000a',
-    SERVICE_INSTALL_ID: '0197a000-0000-7000-8000-00000000000b',
-    SERVICE_KUBECONFIG: cluster.kubeconfigPath,
-    SERVICE_OPERATOR: 'off',
-  }
+  const { urls } = database
+  environment = serviceEnvironment({ urls, kubeconfigPath: cluster.kubeconfigPath, port, metricsPort })
 })
 afterAll(async () => {
   await kube?.close()

@@ -1,0 +1,43 @@
+import type { Log } from '../log.ts'
+
+export type Job = { readonly stop: () => Promise<void> }
+
+/** Runs a piece of work again and again, never twice at once, at times that replicas do not share. A failure is logged. */
+export function startJob(options: {
+  readonly name: string
+  readonly everyMs: number
+  readonly work: () => Promise<unknown>
+  readonly log: Log
+}): Job {
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> = Promise.resolve()
+  let stopped = false
+
+  async function run(): Promise<void> {
+    try {
+      await options.work()
+    } catch (error) {
+      options.log.warn({ err: error, job: options.name }, 'a job failed; it is done again at its next time')
+    }
+    schedule()
+  }
+
+  function schedule(): void {
+    if (stopped) return
+    timer = setTimeout(
+      () => {
+        running = run()
+      },
+      options.everyMs * (0.75 + 0.5 * Math.random()),
+    )
+  }
+
+  schedule()
+  return {
+    async stop() {
+      stopped = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}
