@@ -16,23 +16,34 @@ const CHECK_MS = 3_000
 const FRESH_MS = 1_000
 const NEEDED: readonly CheckName[] = ['database', 'migrations', 'signing_keys']
 
+/** An operator needs a moment to find its cluster again; a missed renewal of its lease is no outage either. */
+const OPERATOR_GRACE_MS = 30_000
+
 /** Decision 1.11: the cluster, and an operator that fails with it, do not make the API unready. */
 export function createReadiness(options: ReadinessOptions): () => Promise<Ready> {
   let last: { readonly at: number; readonly result: Promise<Ready> } | undefined
+  let operatorAloneSince: number | null = null
+
+  async function look(now: number): Promise<Ready> {
+    const checks = await inspect(options.checks)
+    const alone = checks.operator === 'failing' && checks.cluster === 'ok'
+    operatorAloneSince = alone ? (operatorAloneSince ?? now) : null
+    const broken = operatorAloneSince !== null && now - operatorAloneSince >= OPERATOR_GRACE_MS
+    const ok = NEEDED.every((name) => checks[name] === 'ok') && !broken
+    return { ok, auth_mode: options.authMode, version: options.version, checks }
+  }
+
   return () => {
     const now = options.clock().getTime()
-    if (last === undefined || now - last.at >= FRESH_MS) last = { at: now, result: look(options) }
+    if (last === undefined || now - last.at >= FRESH_MS) last = { at: now, result: look(now) }
     return last.result
   }
 }
 
-async function look({ checks, authMode, version }: ReadinessOptions): Promise<Ready> {
+async function inspect(checks: Checks): Promise<Ready['checks']> {
   const names = Object.keys(checks) as CheckName[]
   const found = await Promise.all(names.map(async (name) => [name, await statusOf(checks[name])] as const))
-  const results = Object.fromEntries(found) as Ready['checks']
-  const operatorAlone = results.operator === 'failing' && results.cluster === 'ok'
-  const ok = NEEDED.every((name) => results[name] === 'ok') && !operatorAlone
-  return { ok, auth_mode: authMode, version, checks: results }
+  return Object.fromEntries(found) as Ready['checks']
 }
 
 async function statusOf(check: (() => Promise<void>) | null): Promise<CheckStatus> {
