@@ -110,3 +110,40 @@ export async function history(world: World, id: string): Promise<string[]> {
       .join(' '),
   )
 }
+
+export type Readiness = { readonly status: number; readonly checks: Readonly<Record<string, string>> }
+
+/** What a probe sees; `null` when nobody answers. */
+export async function readiness({ connection }: World): Promise<Readiness | null> {
+  const options = { signal: AbortSignal.timeout(10_000) }
+  const response = await fetch(`${connection.mssp_url}/health/ready`, options).catch(() => null)
+  if (response === null) return null
+  const { checks } = (await response.json()) as { checks: Record<string, string> }
+  return { status: response.status, checks }
+}
+
+/** A process that ended would have been started again under another pid. */
+export const apiPid = ({ system }: World): number | undefined => system.connection().pids.api
+
+/** The token that the tenant's own adapter uses. */
+export async function adapterToken(world: World, slug: string): Promise<string> {
+  const jsonpath = 'jsonpath={.data.token}'
+  const encoded = await world.kubectl(
+    '-n',
+    `tenant-${slug}`,
+    'get',
+    'secret',
+    'adapter-token',
+    '-o',
+    jsonpath,
+  )
+  return Buffer.from(encoded, 'base64').toString()
+}
+
+/** Every change of state that the history tells, oldest first, as `from>to`. */
+export async function transitions(world: World, id: string): Promise<string[]> {
+  const lines = await history(world, id)
+  return lines
+    .filter((line) => line.startsWith('state.changed '))
+    .map((line) => line.slice('state.changed '.length))
+}

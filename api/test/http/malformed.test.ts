@@ -200,6 +200,8 @@ test.each(['x', '0197A000-0000-7000-8000-000000000001', '%00', '%E0%A4%A', "'--"
   'the id %s is an id of nothing',
   async (id) => {
     await refused(send(ROUTES['mssp.tenants.get'], { path: `/api/mssp/tenants/${id}` }), 'not_found')
+    const retry = { path: `/api/mssp/tenants/${id}:retry`, body: '{' }
+    await refused(send(ROUTES['mssp.tenants.retry'], retry), 'not_found')
   },
 )
 test('findings of query and body come together', async () => {
@@ -213,7 +215,11 @@ test('findings of query and body come together', async () => {
 })
 test('routes without a body take none, or an empty object', async () => {
   const route = ROUTES['auth.logout']
-  for (const body of ['', '{}']) expect((await send(route, { body })).status).toBe(200)
+  for (const body of ['', '{}']) {
+    expect((await send(route, { body })).status).toBe(200)
+    await refused(send(ROUTES['mssp.tenants.retry'], { body }), 'state_conflict')
+  }
+  await refused(send(ROUTES['mssp.tenants.retry'], { body: '{"force":true}' }), 'validation_failed')
   await refused(send(route, { body: '{"a":1}' }), 'validation_failed')
   await refused(send(route, { body: '[]' }), 'validation_failed')
   await refused(send(route, { body: 'x' }), 'malformed_request')

@@ -122,17 +122,27 @@ async function record(tx: Tx, clock: Clock, { principal, requestId, before, afte
   const events = [row('retry.requested', before.state, after.state, failed)]
   if (before.state !== after.state) events.push(row('state.changed', before.state, after.state, {}))
   await tx.q.insert(tenantLifecycleEvents).values(events)
-  await writeAudit(tx, {
+  const common = {
     principal,
-    action: 'tenant.retry',
     tenantId: id,
     resourceType: 'tenant',
     resourceId: id,
-    before: snapshot(before),
-    after: snapshot(after),
     actingAs: id,
     requestId,
+  } as const
+  await writeAudit(tx, {
+    ...common,
+    action: 'tenant.retry',
+    before: snapshot(before),
+    after: snapshot(after),
   })
+  if (before.state !== after.state)
+    await writeAudit(tx, {
+      ...common,
+      action: 'tenant.state_changed',
+      before: { state: before.state },
+      after: { state: after.state },
+    })
 }
 
 const snapshot = (row: TenantRow) => ({
