@@ -104,6 +104,7 @@ describe('the adapter', () => {
       ADAPTER_TOKEN_FILE: '/var/run/service/adapter/token',
       INDEXER_USERNAME_FILE: '/var/run/service/indexer/username',
       INDEXER_PASSWORD_FILE: '/var/run/service/indexer/password',
+      NODE_OPTIONS: '--max-old-space-size=96',
       HEARTBEAT_SECONDS: '30',
       POLL_SECONDS: '5',
       BIND_ADDRESS: 'status.podIP',

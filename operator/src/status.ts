@@ -17,6 +17,9 @@ import type { Observation, ReleaseSeen } from './observation.ts'
 import { nextPhase, openStep, retryRequested } from './plan.ts'
 import type { Next, Verdicts } from './plan.ts'
 
+const INSTALLING: readonly Step[] = ['namespace', 'secrets', 'release']
+const WAITING: readonly Step[] = STEPS.filter((step) => !INSTALLING.includes(step))
+
 export type StepFailure = {
   readonly step: Step
   readonly reason: ConditionReason
@@ -49,11 +52,22 @@ export function nextStatus(input: StatusInput): TenantStatus {
   const phase = nextPhase(tenant, verdicts, now)
   const failure = nextFailure(input, phase)
   const steps = nextSteps(input, phase, failure)
+  const entriesOf = (some: readonly Step[]) =>
+    stepEntries(
+      former.steps ?? [],
+      steps.filter(({ step }) => some.includes(step)),
+      input,
+    )
+  const change = phaseEntries(input, phase)
+  // The waiting of a provisioning tenant is told after its installation, also when both are seen at once.
+  const [before, after] = phase === 'provisioning' ? [change, []] : [[], change]
   const entries = [
-    ...stepEntries(former.steps ?? [], steps, input),
+    ...entriesOf(INSTALLING),
+    ...before,
+    ...entriesOf(WAITING),
     ...upgradeEntries(input, phase),
     ...(input.namespaceLost ? [{ kind: 'namespace.missing' as const }] : []),
-    ...phaseEntries(input, phase),
+    ...after,
     ...(input.teardown?.entries ?? []),
   ]
   const { next, teardown } = input
