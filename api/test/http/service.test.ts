@@ -190,6 +190,7 @@ describe('the service', () => {
     const age = `service_tenant_adapter_heartbeat_age_seconds{tenant_id="${tenant.id}",slug="${slug}"}`
     expect(metrics).toContain(age)
     expect(metrics).toContain('service_tenants{state="pending"}')
+    expect(metrics).toContain('service_orphan_tenants 0\n')
     expect(metrics).toMatch(/service_events_ingested_total\{outcome="accepted"\} \d/)
     expect(metrics).toContain('route="mssp.tenants.create",method="POST",status="201"')
     await database.all`update tenants set deleted_at = now() where id = ${tenant.id}`

@@ -149,8 +149,10 @@ describe('marks', () => {
 
 describe('a running projector', () => {
   let projector: Projector
+  const warned: object[] = []
+  const log = { ...silent, warn: (fields: object) => void warned.push(fields) }
   beforeEach(() => {
-    projector = startProjector(options())
+    projector = startProjector(options({ log }))
   })
   afterEach(() => projector.stop())
 
@@ -233,6 +235,7 @@ describe('a running projector', () => {
     await fixture.cluster.create(TENANTS, { ...own, metadata: { name } })
     await report(name, { phase: 'active', observedRevision: 1, journal: [INSTALLED, READY] })
     await until('the report', async () => projector.orphans() === before + 1)
+    expect(warned).toContainEqual({ tenant: name })
     expect(await stateOf(tenant.id)).toBe('pending')
     expect(await resource(name)).not.toBeNull()
     await fixture.cluster.delete(TENANTS, { name })
