@@ -28,6 +28,8 @@ export function systemUrls(kept: Kept): SystemUrls {
 export const LOCAL_NODE_LABEL = 'service.dev/local-node=true'
 export const HEARTBEAT_SECONDS = 2
 export const POLL_SECONDS = 1
+/** A killed operator is followed by the next one after this time; 15 in production. */
+const LEASE_SECONDS = 6
 
 export type DatabaseUrls = { readonly admin: string; readonly app: string; readonly mssp: string }
 
@@ -38,6 +40,12 @@ type Parts = {
   readonly databases: DatabaseUrls
   readonly separateOperator: boolean
 }
+
+/** For browsers that resolve any name below localhost, and for clients that resolve none. */
+const otherMsspOrigins = ({ ports }: Kept) => [
+  `http://mssp.localhost:${ports.api}`,
+  `http://127.0.0.1:${ports.api}`,
+]
 
 /** The environment of the operator, inside the API or alone. */
 export function operatorEnvironment({
@@ -56,6 +64,7 @@ export function operatorEnvironment({
     SERVICE_ADAPTER_HEARTBEAT_SECONDS: String(HEARTBEAT_SECONDS),
     SERVICE_ADAPTER_POLL_SECONDS: String(POLL_SECONDS),
     SERVICE_TENANT_NODE_SELECTOR: LOCAL_NODE_LABEL,
+    SERVICE_OPERATOR_LEASE_SECONDS: String(LEASE_SECONDS),
   }
 }
 
@@ -67,7 +76,7 @@ export function apiEnvironment(parts: Parts) {
     SERVICE_AUTH_MODE: 'internal',
     SERVICE_LISTEN: `127.0.0.1:${kept.ports.api}`,
     SERVICE_METRICS_LISTEN: `127.0.0.1:${kept.ports.metrics}`,
-    SERVICE_MSSP_ORIGINS: urls.mssp,
+    SERVICE_MSSP_ORIGINS: [urls.mssp, ...otherMsspOrigins(kept)].join(','),
     SERVICE_CUSTOMER_ORIGIN_PATTERN: urls.customerTemplate.replace('{slug}', '*'),
     SERVICE_COOKIE_SECURE: 'false',
     SERVICE_DATABASE_APP_URL: databases.app,
