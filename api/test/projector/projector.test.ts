@@ -151,9 +151,7 @@ describe('a running projector', () => {
   let projector: Projector
   const warned: object[] = []
   const log = { ...silent, warn: (fields: object) => void warned.push(fields) }
-  beforeEach(() => {
-    projector = startProjector(options({ log }))
-  })
+  beforeEach(() => void (projector = startProjector(options({ log }))))
   afterEach(() => projector.stop())
 
   async function applied() {
