@@ -1,7 +1,7 @@
 import type { ConditionReason, ConditionType, Tenant, TenantCondition, TenantFailure } from '@service/crds'
 import { STEPS, timestamp } from '@service/domain'
 import type { Step, TenantState } from '@service/domain'
-import { isPaused, openStep } from './plan.ts'
+import { isPaused, LEAVES_SOMETHING, openStep, rollbackOf } from './plan.ts'
 import type { Next, Verdict, Verdicts } from './plan.ts'
 
 export type Summary = {
@@ -11,6 +11,8 @@ export type Summary = {
   readonly failure: TenantFailure | null
   readonly next: Next
   readonly now: Date
+  /** Why the last act did not come off. */
+  readonly trouble?: string
   /** How far the ordered teardown is. */
   readonly teardown?: { readonly message: string; readonly failed: boolean }
 }
@@ -85,8 +87,13 @@ function ready(summary: Summary): ConditionDraft {
 }
 
 function reconciling(summary: Summary): ConditionDraft | undefined {
-  const { tenant, verdicts, phase, failure, next, teardown } = summary
-  if (isPaused(tenant) || failure !== null) return undefined
+  const { tenant, verdicts, phase, failure, next, teardown, trouble } = summary
+  if (isPaused(tenant)) return undefined
+  if (isRollingBack(summary)) {
+    const message = ['The failed installation is being removed.', trouble].filter(Boolean).join(' ')
+    return { status: 'True', reason: 'Progressing', message }
+  }
+  if (failure !== null) return undefined
   if (teardown !== undefined) {
     if (teardown.failed) return undefined
     return { status: 'True', reason: 'Decommissioning', message: teardown.message }
@@ -100,13 +107,20 @@ function reconciling(summary: Summary): ConditionDraft | undefined {
   return { status: 'True', reason: 'Waiting', message: verdicts[open].message }
 }
 
+/** Of a failure that has just been met, or one whose remains have not gone yet. */
+const isRollingBack = ({ tenant, phase, failure, next }: Summary): boolean => {
+  if (phase !== 'pending' || failure === null || !LEAVES_SOMETHING.includes(failure.reason)) return false
+  if (next.do === 'roll-back') return next.act.do !== 'finished'
+  return rollbackOf(tenant) === 'none' && next.do === 'step' && failure.retryToken === tenant.spec.retryToken
+}
+
 /** Not before a person acts, or at least looks. */
 function stalled(summary: Summary): ConditionDraft | undefined {
   const { tenant, verdicts, phase, failure, teardown } = summary
   if (teardown?.failed === true) {
     return { status: 'True', reason: 'UninstallFailed', message: teardown.message }
   }
-  if (isPaused(tenant) || phase === 'decommissioning') return undefined
+  if (isPaused(tenant) || phase === 'decommissioning' || isRollingBack(summary)) return undefined
   if (failure !== null) return { status: 'True', reason: failure.reason, message: failure.message }
   const blocked = STEPS.map((step) => verdicts[step]).find((verdict) => verdict.todo === 'blocked')
   if (blocked === undefined) return undefined

@@ -1,5 +1,5 @@
 import type { Tenant } from '@service/crds'
-import type { Clock } from '@service/domain'
+import type { Clock, HitFailpoint } from '@service/domain'
 import type { KubeClient, KubeObject } from '@service/kube'
 import type { Logger } from 'pino'
 import type { OperatorConfig } from './config.ts'
@@ -56,6 +56,9 @@ export type ReconcileContext = {
   readonly events: EventRecorder
   /** Told of each version that a write of ours has made, before the watch brings it. */
   readonly wrote: (tenant: Tenant) => void
+  /** By tenant, why its last act did not come off. Only explains: lost with the process, found again by the next try. */
+  readonly troubles: Map<string, string>
+  readonly hit: HitFailpoint
   /** Nothing new is begun. */
   readonly draining: AbortSignal
   /** Leadership is over: running helm is stopped. */

@@ -35,6 +35,7 @@ export async function dispatch(
   if (tenant === undefined) {
     own.forget(name)
     context.releases.forget(namespaceOf(name))
+    context.troubles.delete(name)
     return { requeueAfterMs: null, gone: true }
   }
   try {

@@ -14,7 +14,8 @@ export type Observation = {
 
 export type NamespaceSeen =
   | { readonly state: 'absent' }
-  | { readonly state: 'foreign'; readonly tenantId: string | null }
+  /** `going`: it is being deleted, as after the end of a former tenant of this slug. */
+  | { readonly state: 'foreign'; readonly tenantId: string | null; readonly going: boolean }
   | { readonly state: 'ours'; readonly uid: string; readonly labelled: boolean }
   | { readonly state: 'terminating'; readonly uid: string; readonly blockers: readonly string[] }
 

@@ -41,8 +41,9 @@ export async function observeNamespace(context: ReconcileContext, tenant: Tenant
   if (seen === null) return { state: 'absent' }
   const { labels = {}, uid = '', deletionTimestamp } = seen.metadata
   const owner = labels[NAMESPACE_LABELS.tenantId]
-  if (owner !== tenant.spec.tenantId) return { state: 'foreign', tenantId: owner ?? null }
-  if (deletionTimestamp !== undefined || seen.status?.phase === 'Terminating') {
+  const going = deletionTimestamp !== undefined || seen.status?.phase === 'Terminating'
+  if (owner !== tenant.spec.tenantId) return { state: 'foreign', tenantId: owner ?? null, going }
+  if (going) {
     return { state: 'terminating', uid, blockers: blockersOf(seen) }
   }
   const wanted = Object.entries(namespaceManifest(tenant).metadata.labels)

@@ -3,6 +3,7 @@ import type { ResourceEvent, ResourceMeta } from '@dot-i/k8s-operator'
 import { TENANTS } from '@service/crds'
 import type { Tenant } from '@service/crds'
 import { GROUP, PLURAL, VERSION } from '@service/domain'
+import type { HitFailpoint } from '@service/domain'
 import { startReflector } from '@service/kube'
 import type { KubeClient, KubeObject, Reflector, ReflectorOptions, ResourceType } from '@service/kube'
 import type { Logger } from 'pino'
@@ -15,6 +16,7 @@ const Operator: Shell = typeof shell === 'function' ? shell : shell.default
 export type TenantOperatorOptions = {
   readonly kube: KubeClient
   readonly log: Logger
+  readonly hit: HitFailpoint
   /** Called for every change of a Tenant, in order; must not wait. */
   readonly onTenant: (event: ResourceEvent) => void
 }
@@ -128,6 +130,7 @@ export class TenantOperator extends Operator {
     if (metadata.deletionTimestamp === undefined) {
       if (finalizers.includes(finalizer)) return false
       await this.setResourceFinalizers(event.meta, [...finalizers, finalizer])
+      this.#options.hit('operator.finalizer.added')
       return true
     }
     if (!finalizers.includes(finalizer)) return true
@@ -136,6 +139,7 @@ export class TenantOperator extends Operator {
       event.meta,
       finalizers.filter((each) => each !== finalizer),
     )
+    this.#options.hit('operator.finalizer.removed')
     return true
   }
 

@@ -19,6 +19,8 @@ export type Verdicts = { readonly [S in Step]: Verdict }
 export type ActingStep = 'namespace' | 'secrets' | 'release'
 export type Next =
   | { readonly do: 'step'; readonly step: ActingStep }
+  /** What a failed installation has left is removed; `finished` means that it has been seen to be gone. */
+  | { readonly do: 'roll-back'; readonly act: TeardownNext }
   /** Look again after the time, or when something changes. */
   | { readonly do: 'rest'; readonly requeueAfterMs: number | null }
 
@@ -63,6 +65,9 @@ function assessNamespace(tenant: Tenant, seen: NamespaceSeen): Verdict {
       return verdict('act', 'Missing', `Namespace ${name} does not exist.`)
     case 'foreign': {
       const owner = seen.tenantId === null ? 'no tenant' : `tenant ${seen.tenantId}`
+      if (seen.going) {
+        return verdict('wait', 'Terminating', `Namespace ${name} of ${owner} is still being deleted.`)
+      }
       return verdict(
         'blocked',
         'Conflict',
@@ -148,10 +153,13 @@ export const openStep = (verdicts: Verdicts): Step | undefined =>
   STEPS.find((step) => verdicts[step].todo !== 'none')
 
 /** What to do next, one thing at a time. */
-export function plan(tenant: Tenant, verdicts: Verdicts, now: Date): Next {
+export function plan(tenant: Tenant, seen: Observation, verdicts: Verdicts, now: Date): Next {
   const phase = tenant.status?.phase ?? 'pending'
   // Frozen: only the order to tear down moves it (decision 3.6).
   if (phase === 'decommissioning') return { do: 'rest', requeueAfterMs: null }
+  const rollback = rollbackOf(tenant)
+  if (rollback === 'open') return { do: 'roll-back', act: planRollback(seen) }
+  if (rollback === 'done' && !retryRequested(tenant)) return { do: 'rest', requeueAfterMs: null }
   const acting = (['namespace', 'secrets', 'release'] as const).find((step) => verdicts[step].todo !== 'none')
   if (acting !== undefined) {
     const { todo } = verdicts[acting]
@@ -162,7 +170,31 @@ export function plan(tenant: Tenant, verdicts: Verdicts, now: Date): Next {
   return { do: 'rest', requeueAfterMs: Math.min(WAITING_MS, untilDeadline(tenant, now)) }
 }
 
-/** A failed step is tried again with growing pauses, and at once when a person asks for it by a new token. */
+/** Failures of which something may be left in the cluster; what is merely refused beforehand leaves nothing. */
+export const LEAVES_SOMETHING: readonly ConditionReason[] = ['InstallFailed', 'ApiError']
+
+/**
+ * How far the rollback of a failed installation is (decision 3.6). Read from failure and journal, so that whoever dies in
+ * between is followed by one who goes on. It is finished even when a retry has been asked for meanwhile.
+ */
+export function rollbackOf({ status = {} }: Tenant): 'none' | 'open' | 'done' {
+  const { phase = 'pending', failure, journal = [] } = status
+  if (phase !== 'pending' || !failure || !LEAVES_SOMETHING.includes(failure.reason)) return 'none'
+  const last = journal.findLast(({ kind }) => kind === 'step.failed' || kind === 'rolled_back')
+  return last?.kind === 'rolled_back' ? 'done' : 'open'
+}
+
+/** As a teardown, but somebody else's helm is let finish first. */
+function planRollback(seen: Observation): TeardownNext {
+  const { release, namespace } = seen
+  const foreign = release !== null && !release.ours && release.status.startsWith('pending-')
+  if (namespace.state === 'ours' && foreign) {
+    return { do: 'wait', message: "Somebody else's Helm operation is running." }
+  }
+  return planTeardown(seen)
+}
+
+/** A person has asked for another try, by a new token. */
 export const retryRequested = (tenant: Tenant): boolean => {
   const failure = tenant.status?.failure
   return failure !== undefined && failure !== null && failure.retryToken !== tenant.spec.retryToken
@@ -178,7 +210,7 @@ export function nextPhase(tenant: Tenant, verdicts: Verdicts, now: Date): Tenant
   if (desired === 'Suspend' && phase !== 'pending') return 'suspended'
   switch (phase) {
     case 'pending':
-      return isInstalled(verdicts) ? 'provisioning' : phase
+      return isInstalled(verdicts) && rollbackOf(tenant) === 'none' ? 'provisioning' : phase
     case 'provisioning':
       if (openStep(verdicts) === undefined) return 'active'
       return untilDeadline(tenant, now) <= 0 ? 'degraded' : phase

@@ -5,16 +5,17 @@ import { isKubeError } from '@service/kube'
 import type { ConditionDraft } from './conditions.ts'
 import type { ReconcileContext } from './context.ts'
 import type { ReconcileOutcome } from './controller.ts'
-import { failureOf } from './failure.ts'
+import { judge } from './failure.ts'
 import { observe } from './observe.ts'
 import type { Observed } from './observe.ts'
-import { assess, isPaused, plan } from './plan.ts'
-import type { ActingStep, Verdicts } from './plan.ts'
+import { assess, isPaused, plan, rollbackOf } from './plan.ts'
+import type { Next, Verdicts } from './plan.ts'
 import { lostNamespace, nextStatus, sameStatus, willDegrade, withCondition } from './status.ts'
 import type { StatusInput, StepFailure } from './status.ts'
-import { warningsOf } from './steps/evidence.ts'
+import { evidenceOf, withEvidence } from './steps/evidence.ts'
 import { namespaceStep } from './steps/namespace.ts'
 import { releaseStep } from './steps/release.ts'
+import { rollbackStep } from './steps/rollback.ts'
 import { secretsStep } from './steps/secrets.ts'
 
 /** More than any tenant needs from nothing to active; beyond it something goes round in circles. */
@@ -32,26 +33,33 @@ export async function reconcileTenant(context: ReconcileContext, start: Tenant):
   }
   let tenant = start
   for (let pass = 0; pass < MAX_PASSES; pass++) {
-    const seen = await observe(context, tenant)
+    const seen = await look(context, tenant)
     const now = context.clock()
     const verdicts = assess(tenant, seen, now)
-    const next = plan(tenant, verdicts, now)
-    const input = await statusInput(context, tenant, seen, verdicts, now)
+    const next = plan(tenant, seen, verdicts, now)
+    const input = { ...(await statusInput(context, tenant, seen, verdicts, now)), next }
     const phase = tenant.status?.phase
-    tenant = await writeStatus(context, tenant, nextStatus({ ...input, next }))
+    tenant = await writeStatus(context, tenant, nextStatus(input))
     if (context.draining.aborted) return { requeueAfterMs: 0 }
     // Another phase may ask for something else.
     if (tenant.status?.phase !== phase) continue
     if (next.do === 'rest') return { requeueAfterMs: next.requeueAfterMs }
-    const failed = await act(context, tenant, next.step, seen)
+    if (next.do === 'roll-back' && next.act.do === 'finished') continue
+    if (next.do === 'roll-back' && next.act.do === 'wait') return { requeueAfterMs: GOING_MS }
+    const failed = await tryOnce({ ...input, tenant }, context, seen)
     if (failed !== undefined) {
-      await writeStatus(context, tenant, nextStatus({ ...input, tenant, next, now: context.clock(), failed }))
-      throw new StepFailedError(failed)
+      const status = nextStatus({ ...input, tenant, now: context.clock(), failed })
+      tenant = await writeStatus(context, tenant, status)
+      if (rollbackOf(tenant) !== 'open') throw new StepFailedError(failed)
     }
+    // Its going arrives as an event.
+    if (next.do === 'roll-back' && next.act.do === 'delete-namespace') return { requeueAfterMs: GOING_MS }
   }
   throw new Error(`${start.metadata.name} does not settle within ${MAX_PASSES} passes`)
 }
 
+/** This only covers an event that was lost. */
+const GOING_MS = 10_000
 const PAUSED = 'Reconciliation is paused by annotation; what stands here may be old.'
 
 /** The step is tried again with growing pauses; what failed stands in the status. */
@@ -68,6 +76,22 @@ function withReady(context: ReconcileContext, tenant: Tenant, draft: ConditionDr
   return withCondition(tenant, new Map([['Ready', draft]]), context.clock())
 }
 
+/** A cluster that refuses to be looked at is told of; what it cannot be asked is no failure of a step. */
+async function look(context: ReconcileContext, tenant: Tenant): Promise<Observed> {
+  try {
+    return await observe(context, tenant)
+  } catch (error) {
+    const judgement = judge('namespace', error)
+    if (judgement.kind === 'failed') {
+      const { message } = judgement.failure
+      const draft = (status: 'True' | 'False') => ({ status, reason: 'ApiError', message }) as const
+      const drafts = new Map([['Ready', draft('False')] as const, ['Stalled', draft('True')] as const])
+      await writeStatus(context, tenant, withCondition(tenant, drafts, context.clock()))
+    }
+    throw error
+  }
+}
+
 async function statusInput(
   context: ReconcileContext,
   tenant: Tenant,
@@ -75,11 +99,12 @@ async function statusInput(
   verdicts: Verdicts,
   now: Date,
 ): Promise<Omit<StatusInput, 'next'>> {
+  const trouble = context.troubles.get(tenant.metadata.name)
   const evidence = willDegrade(tenant, verdicts, now)
     ? [
         ...(seen.workloads?.unready ?? []),
         verdicts.heartbeat.message,
-        await warningsOf(context, namespaceOf(tenant.metadata.name)),
+        await evidenceOf(context, namespaceOf(tenant.metadata.name)),
       ].join('\n')
     : undefined
   return {
@@ -88,6 +113,7 @@ async function statusInput(
     now,
     release: withoutRecord(seen),
     namespaceLost: lostNamespace(tenant, seen),
+    ...(trouble === undefined ? {} : { trouble }),
     ...(evidence === undefined ? {} : { evidence }),
   }
 }
@@ -99,23 +125,46 @@ function withoutRecord({ release }: Observed): StatusInput['release'] {
   return seen
 }
 
-/** The effect of one step. Returns what failed for good; passing faults of the wire are thrown. */
-async function act(
+type Act = Exclude<Next, { do: 'rest' }>
+
+async function act(context: ReconcileContext, tenant: Tenant, next: Act, seen: Observed): Promise<void> {
+  if (next.do === 'roll-back') {
+    const { act: removal } = next
+    if (removal.do !== 'wait' && removal.do !== 'finished') await rollbackStep(context, tenant, removal)
+  } else if (next.step === 'namespace') await namespaceStep(context, tenant, seen.namespace)
+  else if (next.step === 'secrets') await secretsStep(context, tenant)
+  else await releaseStep(context, tenant, seen)
+}
+
+/** Returns what failed for good, with evidence. What may pass is shown in the status and thrown, to be tried again. */
+async function tryOnce(
+  input: StatusInput,
   context: ReconcileContext,
-  tenant: Tenant,
-  step: ActingStep,
   seen: Observed,
 ): Promise<StepFailure | undefined> {
+  const { tenant, next } = input
+  const { name } = tenant.metadata
+  if (next.do === 'rest') return undefined
   try {
-    if (step === 'namespace') await namespaceStep(context, tenant, seen.namespace)
-    else if (step === 'secrets') await secretsStep(context, tenant)
-    else await releaseStep(context, tenant, seen)
+    await act(context, tenant, next, seen)
+    context.troubles.delete(name)
     return undefined
   } catch (error) {
-    const failed = failureOf(step, error)
-    if (failed === undefined) throw error
-    const warnings = await warningsOf(context, namespaceOf(tenant.metadata.name))
-    return { ...failed, evidence: [warnings, failed.evidence].filter((text) => text !== '').join('\n') }
+    const judgement = judge(next.do === 'step' ? next.step : 'release', error)
+    if (judgement.kind === 'race' || context.draining.aborted || context.signal.aborted) throw error
+    if (next.do === 'step' && judgement.kind === 'failed') {
+      context.troubles.delete(name)
+      return withEvidence(context, tenant, judgement.failure)
+    }
+    // A removal is never given up: what is refused is tried again like what is slow.
+    const { message } = judgement.kind === 'failed' ? judgement.failure : judgement
+    const trouble = message.slice(0, 1_024)
+    context.troubles.set(name, trouble)
+    const status = nextStatus({ ...input, now: context.clock(), trouble })
+    await writeStatus(context, tenant, status).catch((cause: unknown) =>
+      context.log.debug({ err: cause, tenant: name }, 'the trouble could not be told'),
+    )
+    throw error
   }
 }
 
@@ -142,6 +191,7 @@ export async function writeStatus(
     { fieldManager: FIELD_MANAGER.operator, force: true, subresource: 'status' },
   )
   context.wrote(written)
+  context.hit('operator.status.written')
   const last = tenant.status?.journal?.at(-1)?.seq ?? 0
   const added = (written.status?.journal ?? []).filter((entry) => entry.seq > last)
   await context.events.record(written, added)

@@ -1,5 +1,5 @@
 import { LEADER_LEASE_NAME } from '@service/domain'
-import type { Clock } from '@service/domain'
+import type { Clock, HitFailpoint } from '@service/domain'
 import type { KubeClient } from '@service/kube'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
@@ -16,6 +16,8 @@ export type OperatorOptions = {
   readonly clock: Clock
   /** The operator's metrics are added to it; one operator for a registry. */
   readonly registry: Registry
+  /** For drills; without it none is ever reached. */
+  readonly hit?: HitFailpoint
 }
 
 export type OperatorHandle = {

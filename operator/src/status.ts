@@ -14,7 +14,7 @@ import type { ConditionDraft, Summary } from './conditions.ts'
 import { appendEntries } from './journal.ts'
 import type { NewEntry } from './journal.ts'
 import type { Observation, ReleaseSeen } from './observation.ts'
-import { nextPhase, openStep, retryRequested } from './plan.ts'
+import { nextPhase, openStep, retryRequested, rollbackOf } from './plan.ts'
 import type { Next, Verdicts } from './plan.ts'
 
 const INSTALLING: readonly Step[] = ['namespace', 'secrets', 'release']
@@ -39,6 +39,8 @@ export type StatusInput = {
   readonly failed?: StepFailure
   /** What was seen, for the journal, when the readiness timeout strikes. */
   readonly evidence?: string
+  /** Why the last act did not come off; it is tried again. */
+  readonly trouble?: string
   readonly teardown?: NonNullable<Summary['teardown']> & { readonly entries: readonly NewEntry[] }
 }
 
@@ -46,9 +48,10 @@ export type StatusInput = {
  * The whole status that follows from what is seen and what is done next. Written before the act. Equal to the present one
  * when nothing has changed.
  */
-export function nextStatus(input: StatusInput): TenantStatus {
-  const { tenant, verdicts, now, release } = input
-  const former = tenant.status ?? {}
+export function nextStatus(given: StatusInput): TenantStatus {
+  const input = { ...given, verdicts: withTrouble(given) }
+  const { tenant, verdicts, now, release, trouble } = input
+  const { release: formerRelease, ...former } = tenant.status ?? {}
   const phase = nextPhase(tenant, verdicts, now)
   const failure = nextFailure(input, phase)
   const steps = nextSteps(input, phase, failure)
@@ -66,12 +69,15 @@ export function nextStatus(input: StatusInput): TenantStatus {
     ...before,
     ...entriesOf(WAITING),
     ...upgradeEntries(input, phase),
+    ...rollbackEntries(input),
     ...(input.namespaceLost ? [{ kind: 'namespace.missing' as const }] : []),
     ...after,
     ...(input.teardown?.entries ?? []),
   ]
   const { next, teardown } = input
-  const summary = { tenant, verdicts, phase, failure, next, now, ...(teardown && { teardown }) }
+  const extra = { ...(teardown && { teardown }), ...(trouble === undefined ? {} : { trouble }) }
+  const summary = { tenant, verdicts, phase, failure, next, now, ...extra }
+  const shown = release === null ? (phase === 'pending' ? undefined : formerRelease) : releaseStatus(release)
   return compact({
     ...former,
     phase,
@@ -81,7 +87,7 @@ export function nextStatus(input: StatusInput): TenantStatus {
     conditions: summarize(summary),
     steps,
     failure,
-    ...(release === null ? {} : { release: releaseStatus(release) }),
+    ...(shown === undefined ? {} : { release: shown }),
     journal: appendEntries(former.journal ?? [], entries, now),
   })
 }
@@ -97,30 +103,67 @@ function compact(status: TenantStatus): TenantStatus {
 
 const releaseStatus = ({ ours: _ours, ...release }: ReleaseSeen) => ({ name: RELEASE_NAME, ...release })
 
+/** An act that is tried again says why it has to be. */
+function withTrouble({ verdicts, next, trouble }: StatusInput): Verdicts {
+  if (trouble === undefined || next.do !== 'step') return verdicts
+  return { ...verdicts, [next.step]: { ...verdicts[next.step], reason: 'ApiError', message: trouble } }
+}
+
 function nextFailure(input: StatusInput, phase: TenantState): TenantFailure | null {
   const { tenant, verdicts, now, failed } = input
   const { retryToken } = tenant.spec
+  const at = timestamp(now)
+  const rollback = rollbackOf(tenant)
+  if (rollback === 'open') return tenant.status?.failure ?? null
   const former = retryRequested(tenant) ? null : (tenant.status?.failure ?? null)
-  if (failed !== undefined) {
-    const { step, reason, message } = failed
+  if (rollback === 'done' && former !== null) return former
+  const refused = failed ?? (phase === 'pending' ? blockedFailure(verdicts) : undefined)
+  if (refused !== undefined) {
+    const { step, reason, message } = refused
     const same = former?.step === step && former.reason === reason && former.message === message
-    return same ? former : { step, reason, message, at: timestamp(now), retryToken }
+    return same ? former : { step, reason, message, at, retryToken }
   }
   if (phase === 'degraded' && tenant.status?.phase === 'provisioning') {
     const step = openStep(verdicts) ?? 'heartbeat'
-    return { step, reason: 'TimedOut', message: verdicts[step].message, at: timestamp(now), retryToken }
+    return { step, reason: 'TimedOut', message: verdicts[step].message, at, retryToken }
   }
   if (former?.reason === 'TimedOut') return phase === 'degraded' || phase === 'suspended' ? former : null
+  if (former !== null && BLOCKING.includes(former.reason)) return null
   return former !== null && verdicts[former.step].todo === 'none' ? null : former
+}
+
+/** Reasons of verdicts that block; they hold as long as they are seen. */
+const BLOCKING: readonly ConditionReason[] = ['Conflict', 'ForeignOperation', 'InvalidConfiguration']
+
+/** Before anything is installed, what blocks is the failure of the tenant; afterwards only conditions tell of it. */
+function blockedFailure(verdicts: Verdicts): Omit<StepFailure, 'evidence'> | undefined {
+  const step = STEPS.find((each) => verdicts[each].todo === 'blocked')
+  if (step === undefined) return undefined
+  const { reason, message } = verdicts[step]
+  return { step, reason, message }
+}
+
+const isRolledBack = ({ next }: StatusInput): boolean => next.do === 'roll-back' && next.act.do === 'finished'
+
+/** One for each failure that was rolled back, when release and namespace have been seen to be gone. */
+function rollbackEntries(input: StatusInput): NewEntry[] {
+  const step = input.tenant.status?.failure?.step
+  return isRolledBack(input) ? [{ kind: 'rolled_back', ...(step === undefined ? {} : { step }) }] : []
 }
 
 /** What has been done once stays done: afterwards the conditions tell how things are. */
 function nextSteps(
-  { tenant, verdicts, now }: StatusInput,
+  input: StatusInput,
   phase: TenantState,
   failure: TenantFailure | null,
 ): TenantStepRecord[] {
-  const former = new Map((tenant.status?.steps ?? []).map((record) => [record.step, record]))
+  const { tenant, verdicts, now } = input
+  const records = tenant.status?.steps ?? []
+  const rollback = rollbackOf(tenant)
+  if (isRolledBack(input))
+    return records.map((record) => (record.status === 'done' ? untouched(record) : record))
+  if (rollback === 'open' || (rollback === 'done' && failure !== null)) return [...records]
+  const former = new Map(rollback === 'done' ? [] : records.map((record) => [record.step, record] as const))
   const at = timestamp(now)
   let reached = true
   return STEPS.map((step) => {
@@ -137,6 +180,9 @@ function nextSteps(
     return { step, status: 'running', startedAt, message }
   })
 }
+
+/** What was done and is gone again has not been begun. */
+const untouched = ({ step }: TenantStepRecord): TenantStepRecord => ({ step, status: 'waiting' })
 
 function failedStep(record: TenantStepRecord, failure: TenantFailure, startedAt: string): TenantStepRecord {
   const message = failure.message.slice(0, 1_024)

@@ -47,11 +47,13 @@ async function destroy(
   const namespace = namespaceOf(tenant.metadata.name)
   if (next.do === 'delete-namespace') {
     await context.kube.delete(NAMESPACES, { name: namespace }, { uid: next.uid })
+    context.hit('operator.teardown.namespace_deleted')
     return
   }
   try {
     const hooks = tenant.spec.teardown?.force !== true
     await context.helm.uninstall({ namespace, hooks, signal: context.signal })
+    context.hit('operator.teardown.uninstalled')
   } catch (error) {
     const failed = error instanceof HelmError && (error.kind === 'failed' || error.kind === 'deadline')
     if (failed) await record(context, tenant, seen, { do: 'wait', message: error.message }, true)

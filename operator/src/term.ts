@@ -1,6 +1,6 @@
 import { setInterval as every } from 'node:timers/promises'
 import type { Tenant } from '@service/crds'
-import { namespaceOf } from '@service/domain'
+import { namespaceOf, noFailpoints } from '@service/domain'
 import type { KubeObject, Reflector } from '@service/kube'
 import type { ReconcileContext } from './context.ts'
 import { startController } from './controller.ts'
@@ -47,6 +47,7 @@ export async function runTerm(
   const shell = TenantOperator.create({
     kube,
     log,
+    hit: options.hit ?? noFailpoints,
     onTenant: ({ object }) => {
       const tenant = object as unknown as Tenant
       const { name } = tenant.metadata
@@ -79,7 +80,7 @@ export async function runTerm(
 }
 
 function contextOf(
-  { config, clock, log, kube: plain }: OperatorOptions,
+  { config, clock, log, kube: plain, hit = noFailpoints }: OperatorOptions,
   shell: TenantOperator,
   own: OwnWrites,
   term: Term,
@@ -96,6 +97,8 @@ function contextOf(
     releases: releaseReader(),
     events: eventRecorder({ kube, clock, identity: config.identity, onError }),
     wrote: (tenant) => own.wrote(tenant),
+    troubles: new Map(),
+    hit,
     draining: term.draining,
     signal: term.signal,
   }

@@ -1,5 +1,6 @@
 import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { TENANTS } from '@service/crds'
 import type { Tenant } from '@service/crds'
@@ -20,6 +21,7 @@ import type { TestBed } from './cluster.ts'
 import { conditionOf, ONBOARDED, story, tenantSpec } from './tenant.ts'
 
 const MINUTE = 60_000
+const ROLLED_BACK = 'rolled_back release'
 
 describe('a tenant to which things happen', () => {
   let bed: TestBed
@@ -53,7 +55,7 @@ describe('a tenant to which things happen', () => {
   })
   afterAll(() => bed.end())
 
-  it('fails readably with a chart that cannot be installed, and repairs itself when that changes', async () => {
+  it('fails readably with a chart that cannot be installed, is rolled back, and repaired by a retry', async () => {
     const ref = join(bed.directory, 'broken')
     await cp(CHART, ref, { recursive: true })
     const broken = join(ref, 'templates', 'broken.yaml')
@@ -68,17 +70,25 @@ describe('a tenant to which things happen', () => {
       retryToken: '0',
     })
     expect(failed.status?.failure?.message).toContain('this chart is broken on purpose')
-    expect(conditionOf(failed, 'Stalled')).toBe('True InstallFailed')
-    expect(conditionOf(failed, 'Reconciling')).toBeUndefined()
-    const entry = failed.status?.journal?.at(-1)
-    expect(entry).toMatchObject({ kind: 'step.failed', step: 'release' })
+    const entry = failed.status?.journal?.find(({ kind }) => kind === 'step.failed')
+    expect(entry).toMatchObject({ step: 'release' })
     expect(entry?.evidence).toContain('this chart is broken on purpose')
+    await eventually('it is rolled back', async () => story(await tenant('broken')).at(-1) === ROLLED_BACK)
+    const over = await tenant('broken')
+    expect(conditionOf(over, 'Stalled')).toBe('True InstallFailed')
+    expect(conditionOf(over, 'Reconciling')).toBeUndefined()
+    expect(await bed.kube.get(NAMESPACES, { name: namespaceOf('broken') })).toBeNull()
     type KubeEvent = KubeObject & { regarding?: { name?: string }; reason?: string; type?: string }
     await eventually('a warning is told', async () => {
       const { items } = await bed.kube.list<KubeEvent>(EVENTS, { namespace: 'default' })
       return items.some((each) => each.regarding?.name === 'broken' && each.reason === 'InstallFailed')
     })
     await writeFile(broken, '')
+    // Another revision alone does not start it again.
+    await patchSpec('broken', { revision: 2 })
+    await sleep(1_500)
+    expect(story(await tenant('broken')).at(-1)).toBe(ROLLED_BACK)
+    await patchSpec('broken', { revision: 3, retryToken: '1' })
     await phaseIs('broken', 'provisioning')
     const repaired = await tenant('broken')
     expect(repaired.status?.failure).toBeUndefined()
@@ -86,6 +96,8 @@ describe('a tenant to which things happen', () => {
     expect(story(repaired).filter((line) => line.endsWith('release'))).toEqual([
       'step.started release',
       'step.failed release',
+      ROLLED_BACK,
+      'step.started release',
       'step.done release',
     ])
   })
@@ -212,10 +224,11 @@ describe('a tenant to which things happen', () => {
     expect(
       story(await tenant('slow')).slice(ONBOARDED.indexOf('state.changed pending -> provisioning') + 1),
     ).toEqual([
+      'step.started workloads',
       'step.failed workloads',
       'state.changed provisioning -> degraded',
-      'step.started workloads',
       'state.changed degraded -> provisioning',
+      'step.started workloads',
       'step.done workloads',
       'step.started heartbeat',
       'step.done heartbeat',

@@ -23,7 +23,12 @@ export class HelmError extends Error {
 }
 
 export type Chart = { readonly ref: string; readonly version: string }
-export type HelmCall = { readonly namespace: string; readonly signal: AbortSignal }
+export type HelmCall = {
+  readonly namespace: string
+  readonly signal: AbortSignal
+  /** Called when helm runs. */
+  readonly onStarted?: () => void
+}
 
 /** The only door to Helm. It never waits for workloads and runs no hooks at installation. */
 export type HelmDriver = {
@@ -66,6 +71,7 @@ export function createHelmDriver(config: Pick<OperatorConfig, 'helm' | 'kubeconf
       input: input ?? '',
       timeoutMs: config.helm.timeoutMs,
       signal: call.signal,
+      onStarted: call.onStarted ?? (() => undefined),
     })
   return {
     chartOf: async ({ spec }) => {
@@ -91,9 +97,18 @@ const isReference = (ref: string): boolean => /^(oci|https?):\/\//.test(ref)
 async function versionOfFolder(chart: string): Promise<string> {
   if (isReference(chart)) return ''
   const text = await readFile(join(chart, 'Chart.yaml'), 'utf8').catch(() => '')
-  const file: unknown = parse(text)
+  const file = parsed(text)
   const version = typeof file === 'object' && file !== null && 'version' in file ? file.version : ''
   return typeof version === 'string' ? version : ''
+}
+
+/** A chart that cannot be read is for helm to refuse. */
+function parsed(text: string): unknown {
+  try {
+    return parse(text)
+  } catch {
+    return null
+  }
 }
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -124,6 +139,7 @@ type Run = {
   readonly input: string
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  readonly onStarted: () => void
 }
 
 async function runHelm(run: Run): Promise<void> {
@@ -146,6 +162,7 @@ async function runHelm(run: Run): Promise<void> {
   })
   // A helm that ends before it has read everything breaks the pipe: its exit code says why.
   for (const stream of child.stdio) stream?.on('error', () => undefined)
+  child.once('spawn', run.onStarted)
   child.stdin?.end(run.input)
   const signal = (name: NodeJS.Signals): void => signalGroup(child.pid, name)
   let force: NodeJS.Timeout | undefined
@@ -159,7 +176,7 @@ async function runHelm(run: Run): Promise<void> {
   run.signal.addEventListener('abort', abort, { once: true })
   try {
     const code = await ended
-    if (code !== 0) throw errorOf(ending, code, output)
+    if (code !== 0) throw helmErrorOf(ending, code, output)
   } catch (error) {
     if (error instanceof HelmError) throw error
     throw new HelmError('not-started', `helm cannot be started: ${String(error)}`, '')
@@ -182,8 +199,15 @@ function signalGroup(pid: number | undefined, name: NodeJS.Signals): void {
 const UNREACHABLE =
   /cluster unreachable|connection refused|connection reset|i\/o timeout|TLS handshake timeout|connection lost|EOF|no such host|currently unable to handle|too many requests|etcdserver|context deadline exceeded/i
 const BUSY = /another operation .* is in progress/i
+/** Faults of the chart itself, whose texts may speak of ends of files and the like. */
+const CHART_FAULT = /parse error|template: |execution error|don't meet the specifications/i
 
-function errorOf(ending: 'deadline' | 'aborted' | undefined, code: number | null, output: string): HelmError {
+/** The error behind an end of helm other than success. */
+export function helmErrorOf(
+  ending: 'deadline' | 'aborted' | undefined,
+  code: number | null,
+  output: string,
+): HelmError {
   const said = output.trim()
   const last = said.split('\n').findLast((line) => line.startsWith('Error:')) ?? said.split('\n').at(-1) ?? ''
   if (ending === 'deadline') return new HelmError('deadline', 'helm did not end in time', said)
@@ -191,7 +215,8 @@ function errorOf(ending: 'deadline' | 'aborted' | undefined, code: number | null
   // 127 is the shell's: there is no such program.
   if (code === 126 || code === 127)
     return new HelmError('not-started', `helm cannot be started: ${last}`, said)
+  if (CHART_FAULT.test(last)) return new HelmError('failed', last, said)
   if (BUSY.test(said)) return new HelmError('busy', last, said)
-  if (UNREACHABLE.test(said)) return new HelmError('unreachable', last, said)
+  if (UNREACHABLE.test(last)) return new HelmError('unreachable', last, said)
   return new HelmError('failed', last === '' ? `helm ended with code ${code}` : last, said)
 }

@@ -29,4 +29,5 @@ export async function namespaceStep(
   } catch (error) {
     if (!isKubeError(error, 'AlreadyExists')) throw error
   }
+  context.hit('operator.namespace.created')
 }

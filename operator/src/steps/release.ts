@@ -19,5 +19,7 @@ export async function releaseStep(context: ReconcileContext, tenant: Tenant, see
     context.log.info({ tenant: tenant.metadata.name, record: name }, 'removed an interrupted release record')
   }
   const values = buildValues(tenant, platformOf(context, tenant))
-  await context.helm.upgrade({ namespace, chart: seen.chart, values, signal: context.signal })
+  const onStarted = (): void => context.hit('operator.release.helm_started')
+  await context.helm.upgrade({ namespace, chart: seen.chart, values, signal: context.signal, onStarted })
+  context.hit('operator.release.installed')
 }

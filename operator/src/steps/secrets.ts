@@ -48,7 +48,17 @@ export async function secretsStep(context: ReconcileContext, tenant: Tenant): Pr
     const data = material.wanted.get(name) ?? {}
     const secret: Secret = { metadata: { name, namespace, labels: COPY_LABEL }, type: 'Opaque', data }
     await context.kube.apply(SECRETS, secret, { fieldManager: FIELD_MANAGER.operator, force: true })
+    context.hit('operator.secrets.one_written')
   }
+  context.hit('operator.secrets.written')
+}
+
+/** The values themselves, for nothing but to be taken out of texts. Without the material there are none to quote. */
+export async function secretValues(context: ReconcileContext, tenant: Tenant): Promise<string[]> {
+  const { wanted } = await readMaterial(context, tenant)
+  return [...wanted.values()].flatMap((data) =>
+    Object.values(data).map((value) => Buffer.from(value, 'base64').toString()),
+  )
 }
 
 async function readMaterial(context: ReconcileContext, tenant: Tenant): Promise<Material> {
