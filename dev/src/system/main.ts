@@ -90,7 +90,9 @@ async function demo(config: SystemConfig): Promise<number> {
 
 /** Ctrl-C while the system starts stops what was started. */
 async function interruptible<T>(config: SystemConfig, work: () => Promise<T>): Promise<T> {
+  let stopping = false
   const interrupted = () => {
+    stopping = true
     say('\nStopping…')
     takeDown(config).then(
       () => process.exit(130),
@@ -103,6 +105,10 @@ async function interruptible<T>(config: SystemConfig, work: () => Promise<T>): P
   process.once('SIGINT', interrupted)
   try {
     return await work()
+  } catch (error) {
+    // What was stopped under its feet has nothing to add; the process ends when all is down.
+    if (stopping) await new Promise(() => undefined)
+    throw error
   } finally {
     process.removeListener('SIGINT', interrupted)
   }
@@ -118,15 +124,18 @@ async function reset(config: SystemConfig): Promise<number> {
 
 /** The supervisor itself: what runs in the background. */
 async function serve(config: SystemConfig): Promise<number> {
-  const ended = new Promise<void>((resolve) => {
-    process.once('SIGTERM', () => resolve())
-    process.once('SIGINT', () => resolve())
-  })
+  const ending = new AbortController()
+  const ended = new Promise<void>((resolve) => ending.signal.addEventListener('abort', () => resolve()))
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => ending.abort())
   const { localDir } = config.paths
   await recordSystem(localDir, [])
-  const system = await startSystem(config, say, (records) => recordSystem(localDir, records))
-  await ended
-  await system.shutdown()
+  try {
+    const system = await startSystem(config, say, (records) => recordSystem(localDir, records), ending.signal)
+    await ended
+    await system.shutdown()
+  } catch (error) {
+    if (!ending.signal.aborted) throw error
+  }
   await forgetSystem(localDir)
   return 0
 }

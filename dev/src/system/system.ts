@@ -36,11 +36,12 @@ export type System = {
   shutdown(): Promise<void>
 }
 
-/** Starts every part of the system, in order, and keeps each running until `shutdown`. */
+/** Starts every part of the system, in order, and keeps each running until `shutdown`; `signal` ends the starting. */
 export async function startSystem(
   config: SystemConfig,
   log: (line: string) => void,
   record: (processes: readonly ProcessRecord[]) => Promise<void> = () => Promise.resolve(),
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<System> {
   const { dataDir, localDir } = config.paths
   await mkdir(join(localDir, 'logs'), { recursive: true })
@@ -60,6 +61,7 @@ export async function startSystem(
   }
   const connection = (): Connection => describeConnection(facts, units)
   const startUnit = async (name: UnitName, unit: Unit): Promise<void> => {
+    signal.throwIfAborted()
     const began = performance.now()
     const supervised = new SupervisedUnit(unit, { log, onChange: publish })
     units.set(name, supervised)
