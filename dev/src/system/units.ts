@@ -119,10 +119,13 @@ function startNode(
   })
 }
 
+/** The API drains for 30 s at most. */
+const DRAIN_MS = 35_000
+
 const handleOf = (child: RunningProcess): UnitHandle => ({
   records: [child.record],
   stop: async () => {
-    await stopProcess(child.record)
+    await stopProcess(child.record, DRAIN_MS)
   },
 })
 
