@@ -29,3 +29,24 @@ export type Failpoint = (typeof FAILPOINTS)[number]
 /** Called at a failpoint; most often does nothing, in a drill it may never come back. */
 export type HitFailpoint = (name: Failpoint) => void
 export const noFailpoints: HitFailpoint = () => undefined
+
+/** The moment at which a drill kills the process, counted from 1. */
+export type ArmedFailpoint = { readonly name: Failpoint; readonly hit: number }
+
+/** Reads `<name>[:<nth hit>]`; `undefined` for anything else. */
+export function parseFailpoint(text: string): ArmedFailpoint | undefined {
+  const [, given, times = '1'] = /^([a-z_.]+)(?::([1-9]\d{0,5}))?$/.exec(text) ?? []
+  const name = FAILPOINTS.find((known) => known === given)
+  return name === undefined ? undefined : { name, hit: Number(times) }
+}
+
+/** Calls `kill` when the armed moment comes for the nth time; without one does nothing. */
+export function armFailpoint(armed: ArmedFailpoint | null, kill: () => void): HitFailpoint {
+  if (armed === null) return noFailpoints
+  let hits = 0
+  return (name) => {
+    if (name !== armed.name) return
+    hits += 1
+    if (hits === armed.hit) kill()
+  }
+}

@@ -64,4 +64,15 @@ describe('the configuration', () => {
       else process.env['KUBECONFIG'] = before
     }
   })
+
+  it('arms a failpoint that exists, and none in production', () => {
+    const armed = (text: string, env = {}) =>
+      parseOperatorConfig({ SERVICE_FAILPOINT: text, ...env }).failpoint
+    expect(armed('')).toBeNull()
+    expect(armed('operator.status.written:3')).toEqual({ name: 'operator.status.written', hit: 3 })
+    for (const wrong of ['operator.nowhere', 'operator.status.written:0']) {
+      expect(() => armed(wrong)).toThrow(ConfigError)
+    }
+    expect(() => armed('operator.status.written', { NODE_ENV: 'production' })).toThrow(ConfigError)
+  })
 })

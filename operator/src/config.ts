@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { INSTALL_NAMESPACE } from '@service/domain'
+import { INSTALL_NAMESPACE, parseFailpoint } from '@service/domain'
+import type { ArmedFailpoint } from '@service/domain'
 import type { LeaseTimes } from './lease.ts'
 
 export type OperatorConfig = {
@@ -28,6 +29,8 @@ export type OperatorConfig = {
   readonly resyncMs: number
   /** Name of this process as a leader. */
   readonly identity: string
+  /** For drills: the moment at which this process is to be killed. */
+  readonly failpoint: ArmedFailpoint | null
 }
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -61,6 +64,7 @@ export const SETTINGS = {
   SERVICE_OPERATOR_LEASE_SECONDS: 'duration of the leader lease (3 to 300, default 15)',
   SERVICE_OPERATOR_RESYNC_SECONDS:
     'seconds after which a settled tenant is looked at again (10 to 86400, default 600)',
+  SERVICE_FAILPOINT: 'for drills, never in production: <name>[:<nth hit>], the moment at which to be killed',
 } as const
 type Setting = keyof typeof SETTINGS
 
@@ -95,6 +99,7 @@ export function parseOperatorConfig(env: Env): OperatorConfig {
     lease: { durationMs: leaseMs, trustMs: (leaseMs * 10) / 15, retryMs: (leaseMs * 2) / 15 },
     resyncMs: read.number('SERVICE_OPERATOR_RESYNC_SECONDS', 600, 10, 86_400) * 1_000,
     identity: `${hostname()}_${crypto.randomUUID()}`,
+    failpoint: read.failpoint('SERVICE_FAILPOINT'),
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return config
@@ -131,6 +136,13 @@ function reader(env: Env, problems: string[]) {
       const value = Number(text(name, String(standard)))
       if (!Number.isInteger(value) || value < min || value > max) wrong(name)
       return value
+    },
+    failpoint: (name: Setting): ArmedFailpoint | null => {
+      const value = text(name, '')
+      if (value === '') return null
+      const armed = parseFailpoint(value)
+      if (armed === undefined || env['NODE_ENV'] === 'production') wrong(name)
+      return armed ?? null
     },
     pairs: (name: Setting): Record<string, string> => {
       const parts = text(name, '')

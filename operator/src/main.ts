@@ -1,3 +1,4 @@
+import { armFailpoint } from '@service/domain'
 import { createKubeClient } from '@service/kube'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
@@ -38,6 +39,7 @@ async function main(args: readonly string[]): Promise<number> {
     log,
     clock: () => new Date(),
     registry: new Registry(),
+    hit: armFailpoint(config.failpoint, () => process.kill(process.pid, 'SIGKILL')),
   })
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
