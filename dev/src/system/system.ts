@@ -1,30 +1,18 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ensureTools } from '../cluster/tools.ts'
-import type { Tools } from '../cluster/tools.ts'
 import { removeConnection, writeConnection } from './connection.ts'
 import type { Connection } from './connection.ts'
 import type { SystemConfig } from './config.ts'
 import type { ProcessRecord } from '../process.ts'
 import { systemUrls } from './environment.ts'
-import type { DatabaseUrls } from './environment.ts'
 import { keep } from './kept.ts'
-import type { Kept } from './kept.ts'
+import type { SystemFacts } from './facts.ts'
 import { SupervisedUnit } from './supervisor.ts'
 import type { Unit } from './supervisor.ts'
 import { apiUnit, clusterUnit, indexerUnit, nodeUnit, operatorUnit, postgresUnit } from './units.ts'
 
 export type UnitName = 'postgres' | 'cluster' | 'indexer' | 'node' | 'operator' | 'api'
-
-/** What units learn while the system starts. */
-export type SystemFacts = {
-  readonly config: SystemConfig
-  readonly kept: Kept
-  readonly tools: Tools
-  readonly log: (line: string) => void
-  databases: DatabaseUrls | undefined
-  kubeconfig: string | undefined
-}
 
 export type System = {
   connection(): Connection

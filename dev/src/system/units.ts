@@ -9,7 +9,7 @@ import { apiEnvironment, migrateEnvironment, operatorEnvironment, systemUrls } f
 import { prepareCluster } from './prepare-cluster.ts'
 import { ROOT } from './paths.ts'
 import type { Unit, UnitHandle } from './supervisor.ts'
-import type { SystemFacts } from './system.ts'
+import type { SystemFacts } from './facts.ts'
 
 const LOCAL_NODE = 'local-0'
 /** What the local node runs in place of our images. */
