@@ -9,6 +9,8 @@ export type SystemConfig = {
   readonly alertCount: number
   /** What child processes inherit. A KUBECONFIG is never among it. */
   readonly childEnv: Readonly<Record<string, string | undefined>>
+  /** What API and operator get on top, asked at each of their starts. */
+  readonly extraEnv?: () => Readonly<Record<string, string>>
 }
 
 /** The only place where the development system reads the environment. */

@@ -76,15 +76,18 @@ export const apiUnit = (facts: SystemFacts): Unit => ({
     const { code } = await init.exited
     if (code !== 0)
       throw new Error(`the init step failed with exit code ${code}: see ${logFile(facts, 'migrate')}`)
-    const child = await startNode(facts, 'api', 'api/src/main.ts', apiEnvironment(parts), ['serve'])
+    const env = { ...apiEnvironment(parts), ...facts.config.extraEnv?.() }
+    const child = await startNode(facts, 'api', 'api/src/main.ts', env, ['serve'])
     return whenAnswering(child, `${systemUrls(facts.kept).apiForPods}/health/ready`)
   },
 })
 
 export const operatorUnit = (facts: SystemFacts): Unit => ({
   name: 'operator',
-  start: async () =>
-    handleOf(await startNode(facts, 'operator', 'operator/src/main.ts', operatorEnvironment(partsOf(facts)))),
+  start: async () => {
+    const env = { ...operatorEnvironment(partsOf(facts)), ...facts.config.extraEnv?.() }
+    return handleOf(await startNode(facts, 'operator', 'operator/src/main.ts', env))
+  },
 })
 
 function partsOf(facts: SystemFacts) {

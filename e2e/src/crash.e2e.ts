@@ -1,0 +1,41 @@
+import { FAILPOINTS } from '@service/domain'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { BROKEN, crashLife, crashRound, ONBOARDING, UNREACHED } from '../../dev/src/drills/crash/rounds.ts'
+import { HISTORY } from '../../dev/src/drills/crash/tenants.ts'
+import { startCrashWorld } from '../../dev/src/drills/crash/world.ts'
+import type { CrashWorld } from '../../dev/src/drills/crash/world.ts'
+import { WHOLE_HISTORY } from './history.ts'
+
+const DEATHS = 25
+
+let world: CrashWorld
+let deaths = 0
+beforeAll(async () => {
+  world = await startCrashWorld()
+}, 900_000)
+afterAll(async () => {
+  await world?.end()
+})
+
+it('knows of every moment where it is reached, or why not', () => {
+  const known = [...ONBOARDING, ...BROKEN, ...Object.keys(UNREACHED)]
+  expect(known.toSorted()).toEqual([...FAILPOINTS].toSorted())
+  expect(HISTORY).toEqual(WHOLE_HISTORY)
+})
+
+it('a tenant is killed at every moment of its way, one after the other, and nobody can tell', async () => {
+  for (const slug of ['one', 'two']) {
+    const life = await crashLife(world, slug)
+    expect(life.faults).toEqual([])
+    expect(life.deaths).toBe(ONBOARDING.length)
+    deaths += life.deaths
+  }
+  console.log(`${deaths} deaths`)
+  expect(deaths).toBeGreaterThanOrEqual(DEATHS)
+}, 420_000)
+
+it('a failed installation is rolled back and tried again across deaths', async () => {
+  const { faults, recoveryMs } = await crashRound(world, 'operator.rollback.uninstalled', 'broken')
+  console.log(`recovered within ${Math.round(recoveryMs)} ms`)
+  expect(faults).toEqual([])
+}, 180_000)
