@@ -4,7 +4,7 @@ NODE := node_modules/.bin/node
 SYSTEM := $(NODE) dev/src/system/main.ts
 STAMP := node_modules/.installed
 
-.PHONY: help demo up down reset test test-unit test-system e2e verify format generate tools drill-postgres drill-watch
+.PHONY: help demo up down reset test test-unit test-system e2e verify format generate tools drill-crash drill-postgres drill-watch
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ format: $(STAMP) ## Format the code
 
 generate: $(STAMP) ## Write the generated files anew
 	@$(NODE) scripts/generate.ts
+
+drill-crash: $(STAMP) ## Kill the API at every named moment of a tenant's way, ten times each
+	@$(NODE) dev/src/drills/crash.ts --rounds 10
 
 drill-postgres: $(STAMP) ## Break the database driver's connections in every way (minutes)
 	@$(NODE) dev/src/drills/postgres.ts
