@@ -1,6 +1,6 @@
 import { FAILPOINTS } from '@service/domain'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { BROKEN, crashLife, crashRound, ONBOARDING, UNREACHED } from '../../dev/src/drills/crash/rounds.ts'
+import { BROKEN, crashLives, crashRound, ONBOARDING, UNREACHED } from '../../dev/src/drills/crash/rounds.ts'
 import { HISTORY } from '../../dev/src/drills/crash/tenants.ts'
 import { startCrashWorld } from '../../dev/src/drills/crash/world.ts'
 import type { CrashWorld } from '../../dev/src/drills/crash/world.ts'
@@ -23,12 +23,13 @@ it('knows of every moment where it is reached, or why not', () => {
   expect(HISTORY).toEqual(WHOLE_HISTORY)
 })
 
-it('a tenant is killed at every moment of its way, one after the other, and nobody can tell', async () => {
+it('tenants are killed at every moment of their way, one after the other, and nobody can tell', async () => {
   for (const slug of ['one', 'two']) {
-    const life = await crashLife(world, slug)
-    expect(life.faults).toEqual([])
-    expect(life.deaths).toBe(ONBOARDING.length)
-    deaths += life.deaths
+    const lives = await crashLives(world, slug)
+    expect(lives.faults).toEqual([])
+    expect(lives.deaths).toBe(ONBOARDING.length)
+    deaths += lives.deaths
+    console.log(`${lives.tenants} tenants`)
   }
   console.log(`${deaths} deaths`)
   expect(deaths).toBeGreaterThanOrEqual(DEATHS)

@@ -139,29 +139,45 @@ export async function faultsOf(
   ]
 }
 
+/** After this a moment is taken to be behind all tenants there are: another one comes by it. */
+const PATIENCE_MS = 8_000
+
 /**
- * One tenant, killed at every moment of its way one after the other: each process that takes over is the next to die.
- * Returns how many deaths there were, and what is not as if nothing had happened.
+ * Tenants that are killed at every moment of their way, one after the other: each process that takes over is the next to
+ * die. Returns how many deaths and tenants there were, and what is not as if nothing had happened.
  */
-export async function crashLife(
+export async function crashLives(
   world: CrashWorld,
-  slug: string,
-): Promise<{ deaths: number; faults: string[] }> {
+  prefix: string,
+): Promise<{ deaths: number; tenants: number; faults: string[] }> {
+  const tenants: { slug: string; created: Promise<Born> }[] = []
+  const born = (): void => {
+    const slug = `${prefix}-${tenants.length}`
+    const created = create(world, slug).then(async (id) => ({ id, before: await secretsOf(world, slug, id) }))
+    // It is waited for at the end, whatever happens until then.
+    created.catch(() => undefined)
+    tenants.push({ slug, created })
+  }
   await world.system.stop('api')
   world.deaths.push(...ONBOARDING)
-  const first = world.starts()
+  const first = world.starts() + 1
   await world.system.start('api')
-  const creation = create(world, slug)
-  await until('the API to be killed at what comes before acceptance', async () => world.starts() > first + 2)
-  const id = await creation
-  const before = await secretsOf(world, slug, id)
-  let seen = world.starts()
-  while (world.armed() !== null) {
-    if (world.armed() === 'api.events.committed') await giveAlert(world, slug)
+  for (let seen = first; world.armed() !== null; seen += 1) {
     const name = world.armed()
-    await until(`the API to be killed at ${name}`, async () => world.starts() > seen, 90_000)
-    seen = world.starts()
+    for (let tries = 0; world.starts() <= seen; tries += 1) {
+      if (tries === 8) throw new Error(`the API is not killed at ${name}`)
+      if (tries > 0 || tenants.length === 0) born()
+      if (name === 'api.events.committed') await giveAlert(world, tenants.at(-1)?.slug ?? '')
+      await until('a death', async () => world.starts() > seen, PATIENCE_MS).catch(() => undefined)
+    }
   }
-  await untilActive(world, slug, id)
-  return { deaths: world.starts() - first - 1, faults: await faultsOf(world, slug, id, before) }
+  const faults: string[] = []
+  for (const { slug, created } of tenants) {
+    const { id, before } = await created
+    await untilActive(world, slug, id)
+    faults.push(...(await faultsOf(world, slug, id, before)))
+  }
+  return { deaths: world.starts() - first, tenants: tenants.length, faults }
 }
+
+type Born = { readonly id: string; readonly before: ReadonlyMap<string, string> }
