@@ -19,12 +19,15 @@ export type World = {
 }
 
 /** A system of the test's own, in temporary folders, beside whatever else runs on this machine. */
-export async function startWorld(options: { separateOperator: boolean }): Promise<World> {
+export async function startWorld(options: {
+  separateOperator: boolean
+  extraEnv?: () => Readonly<Record<string, string>>
+}): Promise<World> {
   const directory = await mkdtemp(join(tmpdir(), 'service-e2e-'))
   const lines: string[] = []
   const config = {
     ...readSystemConfig(),
-    separateOperator: options.separateOperator,
+    ...options,
     paths: {
       dataDir: join('/var/tmp', `${directory.split('/').at(-1)}`),
       localDir: join(directory, 'local'),
