@@ -1,7 +1,7 @@
 import type { Tx } from '../db/scope.ts'
 
-/** How long a claimed mark stays away from the others; a claimer that dies gives it back this way. */
-const CLAIM_SECONDS = 60
+/** How long a claimed mark stays away from the others, longer than one apply may take; a claimer that dies gives it back. */
+const CLAIM_SECONDS = 20
 const LAST_ERROR_LENGTH = 500
 
 export type Mark = {
