@@ -1,8 +1,7 @@
 import { systemClock } from './clock.ts'
-import type { Clock, HitFailpoint } from '@service/domain'
+import { armFailpoint, type Clock, type HitFailpoint } from '@service/domain'
 import { createKubeClient, type KubeClient } from '@service/kube'
 import type { ServeConfig } from './config/index.ts'
-import { createFailpoint } from './failpoint.ts'
 import { createDatabase, type Database } from './db/database.ts'
 import type { Log } from './log.ts'
 import { createMaterialStore, type MaterialStore } from './secrets/material.ts'
@@ -38,7 +37,7 @@ export function createContext(config: ServeConfig, log: Log): Context {
     cluster,
     tokens: createServiceTokens({ adapter: config.keys.adapter, worker: config.keys.jwt }, clock),
     material: createMaterialStore(cluster, config.installNamespace),
-    hit: createFailpoint(config.failpoint),
+    hit: armFailpoint(config.failpoint, () => process.kill(process.pid, 'SIGKILL')),
     async close() {
       await Promise.allSettled([db.close(), cluster?.close()])
     },

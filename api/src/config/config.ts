@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { RESERVED_SLUGS } from '@service/domain'
+import { type ArmedFailpoint, RESERVED_SLUGS } from '@service/domain'
 import * as parse from './parsers.ts'
 import { createReader, type Environment, type ReadFile, type Reader } from './reader.ts'
 
@@ -46,7 +46,7 @@ export type ServeConfig = {
   readonly operator: 'embedded' | 'separate' | 'off'
   readonly provisioning: Provisioning
   readonly adapter: { readonly heartbeatSeconds: number; readonly pollSeconds: number }
-  readonly failpoint: parse.ArmedFailpoint | null
+  readonly failpoint: ArmedFailpoint | null
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 }
 export type MigrateConfig = {
@@ -157,7 +157,7 @@ const readLogLevel = (reader: Reader): ServeConfig['logLevel'] =>
   reader.read('SERVICE_LOG_LEVEL', parse.oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'))
 
 /** Nothing that runs for customers can be made to die on order. */
-function readFailpoint(reader: Reader, env: Environment): parse.ArmedFailpoint | null {
+function readFailpoint(reader: Reader, env: Environment): ArmedFailpoint | null {
   const armed = reader.optional('SERVICE_FAILPOINT', parse.failpoint)
   if (armed !== null && env.NODE_ENV === 'production')
     reader.report('SERVICE_FAILPOINT is for drills and must not be set when NODE_ENV is production')

@@ -1,4 +1,4 @@
-import { type Failpoint, FAILPOINTS, PASSWORD, SERVICE_TOKEN } from '@service/domain'
+import { type ArmedFailpoint, parseFailpoint, PASSWORD, SERVICE_TOKEN } from '@service/domain'
 import { httpUrl, text, UserEmail } from '@service/wire'
 import * as v from 'valibot'
 import type { Parser } from './reader.ts'
@@ -72,14 +72,7 @@ export const email: Parser<string> = (value) => (v.is(UserEmail, value) ? value.
 export const password: Parser<string> = (value) =>
   v.is(text(PASSWORD.minLength, PASSWORD.maxLength), value) ? value : undefined
 
-/** The moment at which a drill kills the process, counted from 1. */
-export type ArmedFailpoint = { readonly name: Failpoint; readonly hit: number }
-
-export const failpoint: Parser<ArmedFailpoint> = (text) => {
-  const [, given, times = '1'] = /^([a-z_.]+)(?::([1-9]\d{0,5}))?$/.exec(text) ?? []
-  const name = FAILPOINTS.find((known) => known === given)
-  return name === undefined ? undefined : { name, hit: Number(times) }
-}
+export const failpoint: Parser<ArmedFailpoint> = parseFailpoint
 
 /** Bytes of a key: `base64:<data>`, or the UTF-8 bytes of the text itself. */
 export const signingKey: Parser<Uint8Array> = (text) => {
