@@ -57,6 +57,15 @@ describe('shiftToEndAt', () => {
     expect(moved.map(({ id }) => id)).toEqual(make(50).map(({ id }) => id))
     expect(shiftToEndAt([], end)).toEqual([])
   })
+
+  it('shrinks the distances to what was asked for, in order', () => {
+    const end = new Date('2026-11-01T00:00:00.000Z')
+    const moved = shiftToEndAt(make(50), end, 60_000) as Shape[]
+    const moments = moved.map(({ timestamp }) => Date.parse(timestamp.replace('+0000', 'Z')))
+    expect(moments).toEqual(moments.toSorted((left, right) => left - right))
+    expect(moments[0]).toBe(end.getTime() - 60_000)
+    expect(moments.at(-1)).toBe(end.getTime())
+  })
 })
 
 describe('readAlertsFile', () => {

@@ -48,12 +48,14 @@ function readLine(line: string, where: string): Alert {
   throw new Error(`${where} is not an alert: ${v.getDotPath(issue) ?? 'it'} ${issue.message}`)
 }
 
-/** The same alerts, moved in time together so that the newest is at `end`. */
-export function shiftToEndAt(alerts: readonly Alert[], end: Date): Alert[] {
+/** The same alerts, moved to end at `end`; their distances shrink when they would not fit into `withinMs`. */
+export function shiftToEndAt(alerts: readonly Alert[], end: Date, withinMs = Infinity): Alert[] {
   const moments = alerts.map((alert) => momentOf(String(alert['timestamp'])))
   const newest = moments.reduce((latest, moment) => Math.max(latest, moment), Number.NEGATIVE_INFINITY)
+  const oldest = moments.reduce((earliest, moment) => Math.min(earliest, moment), Number.POSITIVE_INFINITY)
+  const scale = Math.min(1, withinMs / Math.max(newest - oldest, 1))
   return alerts.map((alert, index) => {
-    const moment = (moments[index] ?? newest) - newest + end.getTime()
+    const moment = end.getTime() - (newest - (moments[index] ?? newest)) * scale
     return { ...alert, timestamp: wazuhTime(new Date(moment)) }
   })
 }

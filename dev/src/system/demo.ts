@@ -11,6 +11,8 @@ const SLUG = 'acme'
 const ACTIVE_MS = 5 * 60_000
 const STORED_MS = 2 * 60_000
 const SEED = 1
+/** A replayed file ends now and is this long, since the adapter looks back five minutes behind its checkpoint at most. */
+const REPLAY_MS = 60_000
 
 /** Tenant `acme` becomes active and real alerts go through its adapter; running it again changes nothing. */
 export async function runDemo(
@@ -65,11 +67,11 @@ type DemoAlert = Readonly<Record<string, unknown>> & { readonly id: string }
 
 /**
  * Made alerts are the same for the same tenant, and a file keeps its ids, so that a second run stores nothing twice.
- * A file is moved in time to end now, since the adapter does not go back behind its checkpoint.
+ * A file is moved in time to end now.
  */
 async function demoAlerts(config: SystemConfig, createdAt: Date): Promise<DemoAlert[]> {
   if (config.alertsFile !== undefined)
-    return shiftToEndAt(await readAlertsFile(config.alertsFile), new Date()) as DemoAlert[]
+    return shiftToEndAt(await readAlertsFile(config.alertsFile), new Date(), REPLAY_MS) as DemoAlert[]
   return generateAlerts({
     count: config.alertCount,
     seed: SEED,
