@@ -2,9 +2,8 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { ensureTools, readSystemConfig, signIn, startSystem } from '@service/dev'
+import { ensureTools, readSystemConfig, signIn, startSystem, waitUntil } from '@service/dev'
 import type { Connection, RestSession, System } from '@service/dev'
 import type { Tenant, TenantDetail } from '@service/wire'
 import postgres from 'postgres'
@@ -60,24 +59,11 @@ export async function startWorld(options: {
   }
 }
 
-export async function until<T>(
+export const until = <T>(
   what: string,
   attempt: () => Promise<T | undefined | false>,
   timeoutMs = 90_000,
-): Promise<T> {
-  const deadline = performance.now() + timeoutMs
-  let last: unknown
-  while (performance.now() < deadline) {
-    try {
-      const value = await attempt()
-      if (value !== undefined && value !== false) return value
-    } catch (error) {
-      last = error
-    }
-    await sleep(100)
-  }
-  throw new Error(`timed out waiting for ${what}`, { cause: last })
-}
+): Promise<T> => waitUntil(what, attempt, { timeoutMs, pauseMs: 100 })
 
 export const untilActive = (world: World, id: string): Promise<TenantDetail> =>
   until(`tenant ${id} to be active`, async () => {

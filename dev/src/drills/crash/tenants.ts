@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { waitUntil } from '../../wait-until.ts'
 import { materialSecretName, namespaceOf } from '@service/domain'
 import type { Tenant, TenantDetail } from '@service/wire'
 import { RestError } from '../../system/rest.ts'
@@ -33,24 +33,11 @@ export const RETRIED_HISTORY: readonly string[] = [
   ...REST,
 ]
 
-export async function until<T>(
+export const until = <T>(
   what: string,
   attempt: () => Promise<T | undefined | false>,
   timeoutMs = 120_000,
-): Promise<T> {
-  const deadline = performance.now() + timeoutMs
-  let last: unknown
-  while (performance.now() < deadline) {
-    try {
-      const value = await attempt()
-      if (value !== undefined && value !== false) return value
-    } catch (error) {
-      last = error
-    }
-    await sleep(50)
-  }
-  throw new Error(`timed out waiting for ${what}`, { cause: last })
-}
+): Promise<T> => waitUntil(what, attempt, { timeoutMs, pauseMs: 50 })
 
 /** As a person with patience: asks again after each dropped connection, and looks whether it was done after all. */
 export function create(world: CrashWorld, slug: string): Promise<string> {
