@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { AdapterEvent, EventBatch, Heartbeat, jsonDepth } from './adapter.ts'
 import { fieldErrors, jsonPointer } from './problem.ts'
-import { ROUTES, type Route } from './routes.ts'
+import { ROUTES, type Route } from './routes/index.ts'
 import { TenantCreate, TenantListQuery } from './tenant.ts'
 import { dateTime, text } from './text.ts'
 

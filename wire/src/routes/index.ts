@@ -1,0 +1,26 @@
+import type * as v from 'valibot'
+import { ADAPTER_ROUTES } from './adapter.ts'
+import { AUTH_ROUTES } from './auth.ts'
+import { HEALTH_ROUTES } from './health.ts'
+import { TENANTS_ROUTES } from './tenants.ts'
+
+export type { Access, Route } from './route.ts'
+
+/** Every operation of the service: registration, guards, validation and OpenAPI all read this table. */
+export const ROUTES = {
+  ...HEALTH_ROUTES,
+  ...AUTH_ROUTES,
+  ...TENANTS_ROUTES,
+  ...ADAPTER_ROUTES,
+} as const
+
+export type RouteId = keyof typeof ROUTES
+export type RouteOf<Id extends RouteId> = (typeof ROUTES)[Id]
+export type BodyOf<Id extends RouteId> =
+  RouteOf<Id> extends { body: infer S extends v.GenericSchema } ? v.InferOutput<S> : undefined
+export type QueryOf<Id extends RouteId> =
+  RouteOf<Id> extends { query: infer S extends v.GenericSchema } ? v.InferOutput<S> : undefined
+export type ParamsOf<Id extends RouteId> =
+  RouteOf<Id> extends { params: infer S extends v.GenericSchema } ? v.InferOutput<S> : undefined
+export type ResponseOf<Id extends RouteId> =
+  RouteOf<Id> extends { response: infer S extends v.GenericSchema } ? v.InferOutput<S> : null

@@ -1,0 +1,43 @@
+import type { MsspCapability, TenantCapability } from '@service/domain'
+import type * as v from 'valibot'
+import { strictObject } from '../object.ts'
+import { uuid } from '../text.ts'
+
+/** Who may call a route. `session` is any signed-in user; a user route names one capability (decision 2.8). */
+export type Access =
+  | { readonly kind: 'public' }
+  | { readonly kind: 'session' }
+  | { readonly kind: 'mssp'; readonly capability: MsspCapability | null }
+  | { readonly kind: 'tenant'; readonly capability: TenantCapability | null }
+  | { readonly kind: 'adapter' }
+  | { readonly kind: 'worker' }
+
+export type Route = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Path template as S writes it, colon verbs included: `/api/mssp/tenants/{id}:retry`. */
+  readonly path: string
+  readonly summary: string
+  readonly access: Access
+  readonly params?: v.GenericSchema
+  readonly query?: v.GenericSchema
+  readonly body?: v.GenericSchema
+  /** Bytes; `BODY.json` when absent. */
+  readonly bodyLimit?: number
+  readonly status: 200 | 201 | 202 | 204
+  readonly response: v.GenericSchema | null
+  /** Open while the password must be changed (decision 2.5). */
+  readonly whileMustChange?: true
+  /** Answers 404 in proxy mode (S "Authentication routes"). */
+  readonly internalModeOnly?: true
+}
+
+/** A route without query parameters refuses every one. */
+export const noQuery = strictObject({})
+export const byId = strictObject({ id: uuid })
+export const publicAccess = { kind: 'public' } as const
+export const session = { kind: 'session' } as const
+export const mssp = <const C extends MsspCapability | null>(capability: C) =>
+  ({ kind: 'mssp', capability }) as const
+export const tenant = <const C extends TenantCapability | null>(capability: C) =>
+  ({ kind: 'tenant', capability }) as const
+export const adapter = { kind: 'adapter' } as const
