@@ -61,6 +61,7 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
       // Never rejects: a failure is logged where it happens.
       renewLease: (tenantId, slug) => void renewLease(tenantId, slug),
     },
+    worker: { db },
     live: () => ({ ok: true, auth_mode: authMode, version: VERSION }),
     ready: parts.ready,
   })

@@ -83,6 +83,72 @@ describe('service tokens', () => {
   })
 })
 
+describe('a claim', () => {
+  const path = '/api/internal/worker/runs/claim'
+  const claim = (token: string, body: unknown = { worker_id: 'worker-0' }) =>
+    send({
+      method: 'POST',
+      path,
+      headers: { ...json, authorization: `Bearer ${token}` },
+      body: JSON.stringify(body),
+    })
+  const newToken = async (kind: 'adapter' | 'worker') => {
+    const tenant = await createTenant(fixture.tenants, {
+      principal: msspUser(),
+      requestId: 'r',
+      tenant: tenantInput(),
+    })
+    return {
+      id: tenant.id,
+      token: (await fixture.tokens.mint(kind, { tenantId: tenant.id, tokenVersion: 1 })).token,
+    }
+  }
+
+  test('finds no run, and says so without a body', async () => {
+    const { token } = await newToken('worker')
+    const answer = await claim(token, { worker_id: 'worker-0', job_types: ['triage', 'chat'] })
+    expect(answer).toMatchObject({ status: 204, body: {} })
+    expect(answer.headers['content-length']).toBeUndefined()
+    expect(answer.headers['x-request-id']).toBeDefined()
+  })
+
+  test('needs a worker token of a tenant that lives, before anything else is looked at', async () => {
+    const adapter = await newToken('adapter')
+    expect((await claim(adapter.token, { nonsense: 1 })).body).toMatchObject({ code: 'invalid_token' })
+    const worker = await newToken('worker')
+    await fixture.all`update tenants set deleted_at = now() where id = ${worker.id}`
+    expect((await claim(worker.token)).body).toMatchObject({ code: 'invalid_token' })
+    const renewed = await newToken('worker')
+    await fixture.all`update tenants set token_version = 2 where id = ${renewed.id}`
+    expect((await claim(renewed.token)).body).toMatchObject({ code: 'invalid_token' })
+    const config = { path: '/api/internal/adapter/config' }
+    const { token } = await newToken('worker')
+    expect(await codeOf({ ...config, headers: { authorization: `Bearer ${token}` } })).toBe('invalid_token')
+  })
+
+  test.each([
+    [{}, '/worker_id'],
+    [{ worker_id: '' }, '/worker_id'],
+    [{ worker_id: 'x'.repeat(129) }, '/worker_id'],
+    [{ worker_id: 'w', job_types: [] }, '/job_types'],
+    [{ worker_id: 'w', job_types: ['mining'] }, '/job_types/0'],
+    [{ worker_id: 'w', job_types: null }, '/job_types'],
+    [{ worker_id: 'w', tenant_id: 'x' }, '/tenant_id'],
+  ])('of the form %j is refused at %s', async (body, pointer) => {
+    const { token } = await newToken('worker')
+    expect(await claim(token, body)).toMatchObject({
+      status: 422,
+      body: { code: 'validation_failed', errors: [{ pointer }] },
+    })
+  })
+
+  test('of a suspended tenant is answered too: its worker stays', async () => {
+    const { id, token } = await newToken('worker')
+    await fixture.all`update tenants set state = 'suspended', suspended_from = 'active' where id = ${id}`
+    expect((await claim(token)).status).toBe(204)
+  })
+})
+
 describe('every answer', () => {
   test.each([
     ['a success', { path: TENANTS, headers: admin }],

@@ -4,6 +4,7 @@ import { audienceOfRole, noFailpoints, type Role, type UserPrincipal } from '@se
 import { createApp, type HttpDependencies } from '../../src/http/app.ts'
 import { adapterHandlers } from '../../src/http/handlers/adapter.ts'
 import { tenantHandlers } from '../../src/http/handlers/tenants.ts'
+import { workerHandlers } from '../../src/http/handlers/worker.ts'
 import { appListener, startHttpServer } from '../../src/http/server.ts'
 import type { Handlers } from '../../src/http/types.ts'
 import { silent } from '../../src/log.ts'
@@ -112,6 +113,7 @@ export async function startHttp(fixture: Fixture, change: Partial<HttpDependenci
       heartbeatSeconds: 30,
       pollSeconds: 5,
     }),
+    ...workerHandlers({ db: fixture.db }),
   } as unknown as Handlers
   const load = async (tenantId: string) => {
     const [row] = await fixture.all<{ version: number }[]>`

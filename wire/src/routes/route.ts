@@ -41,3 +41,4 @@ export const mssp = <const C extends MsspCapability | null>(capability: C) =>
 export const tenant = <const C extends TenantCapability | null>(capability: C) =>
   ({ kind: 'tenant', capability }) as const
 export const adapter = { kind: 'adapter' } as const
+export const worker = { kind: 'worker' } as const

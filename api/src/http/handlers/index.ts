@@ -3,11 +3,13 @@ import type { Handlers } from '../types.ts'
 import { type AdapterDependencies, adapterHandlers } from './adapter.ts'
 import { type AuthDependencies, authHandlers } from './auth.ts'
 import { type TenantDependencies, tenantHandlers } from './tenants.ts'
+import { type WorkerDependencies, workerHandlers } from './worker.ts'
 
 export type HandlerDependencies = {
   readonly auth: AuthDependencies
   readonly tenants: TenantDependencies
   readonly adapter: AdapterDependencies
+  readonly worker: WorkerDependencies
   readonly live: () => Live
   readonly ready: () => Promise<Ready>
 }
@@ -23,5 +25,6 @@ export function createHandlers(deps: HandlerDependencies): Handlers {
     ...authHandlers(deps.auth),
     ...tenantHandlers(deps.tenants),
     ...adapterHandlers(deps.adapter),
+    ...workerHandlers(deps.worker),
   }
 }

@@ -16,7 +16,8 @@ export const answer = (): Handler<HttpEnv> => async (c) => {
     client: clientOf(c),
   })
   for (const [name, value] of Object.entries(result.headers ?? {})) c.header(name, value)
-  return c.json(result.body as object, (result.status ?? route.status) as ContentfulStatusCode)
+  const status = result.status ?? route.status
+  return status === 204 ? c.body(null, 204) : c.json(result.body as object, status as ContentfulStatusCode)
 }
 
 function clientOf(c: Context<HttpEnv>): Client {

@@ -3,7 +3,8 @@ import type { Checkpoint, CheckpointUpdate } from '@service/wire'
 import type * as v from 'valibot'
 import type { Database } from '../../db/database.ts'
 import { forTenant, type Tx } from '../../db/scope.ts'
-import { guardAdapter, ownTenant } from './caller.ts'
+import { ownTenant } from '../own-tenant.ts'
+import { guardAdapter } from './caller.ts'
 
 type CheckpointView = v.InferOutput<typeof Checkpoint>
 type Row = {

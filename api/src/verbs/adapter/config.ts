@@ -2,7 +2,8 @@ import { EVENT_BATCH, type Principal } from '@service/domain'
 import type { AdapterConfig } from '@service/wire'
 import type { Database } from '../../db/database.ts'
 import { forTenant } from '../../db/scope.ts'
-import { guardAdapter, ownTenant } from './caller.ts'
+import { ownTenant } from '../own-tenant.ts'
+import { guardAdapter } from './caller.ts'
 
 export type AdapterConfigContext = {
   readonly db: Database

@@ -3,7 +3,8 @@ import type { EventBatch, EventBatchResult, EventResult } from '@service/wire'
 import type { Database } from '../../db/database.ts'
 import { newId } from '../../db/ids.ts'
 import { forTenant, type Tx } from '../../db/scope.ts'
-import { guardAdapter, ownTenant } from './caller.ts'
+import { ownTenant } from '../own-tenant.ts'
+import { guardAdapter } from './caller.ts'
 import { type Item, readItem } from './event-items.ts'
 
 export type IngestContext = {

@@ -2,7 +2,8 @@ import { type Clock, type HitFailpoint, type Principal, ServiceError, timestamp 
 import type { Heartbeat, HeartbeatAnswer } from '@service/wire'
 import type { Database } from '../../db/database.ts'
 import { forTenant, type Tx } from '../../db/scope.ts'
-import { guardAdapter, ownTenant } from './caller.ts'
+import { ownTenant } from '../own-tenant.ts'
+import { guardAdapter } from './caller.ts'
 
 export type HeartbeatContext = {
   readonly db: Database
