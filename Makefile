@@ -51,6 +51,9 @@ drill-postgres: $(STAMP) ## Break the database driver's connections in every way
 drill-watch: $(STAMP) ## Show that a quiet, healthy watch is left alone (10 minutes)
 	@$(NODE) dev/src/drills/quiet-watch.ts
 
+images: $(STAMP) ## Build the container images (needs Docker; NODE_BASE_IMAGE chooses the base)
+	@$(NODE) dev/src/images/main.ts
+
 tools: $(STAMP) ## Build the control plane and helm into the cache
 	@$(SYSTEM) tools
 

@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { ROOT } from '../system/paths.ts'
+import type { ImageSpec } from './catalogue.ts'
+
+/** Packages among the dependencies are CommonJS and require modules of Node. */
+const REQUIRE =
+  "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);"
+
+const PACKAGE = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//
+
+/**
+ * Writes one ESM file for each entry, with native pieces beside it. Returns the folders of the packages in them,
+ * from the checkout's root. Rejects when a patch of ours is not in what was bundled.
+ */
+export async function bundle(spec: ImageSpec, outdir: string): Promise<ReadonlySet<string>> {
+  const { metafile, warnings } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: { ...spec.entries },
+    outdir,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node24',
+    // Optional colours of a logger, here only because development tools bring them.
+    external: ['supports-color'],
+    loader: { '.node': 'copy' },
+    assetNames: '[name]',
+    banner: { js: REQUIRE },
+    legalComments: 'eof',
+    metafile: true,
+    logLevel: 'error',
+  })
+  if (warnings.length > 0) throw new Error(`the bundle of ${spec.room}: ${warnings[0]?.text}`)
+  const texts = await Promise.all(
+    Object.keys(spec.entries).map((name) => readFile(join(outdir, `${name}.mjs`), 'utf8')),
+  )
+  for (const words of spec.patched)
+    if (!texts.some((text) => text.includes(words)))
+      throw new Error(`the bundle of ${spec.room} lacks a patch of patches/: run "npm ci"`)
+  const used = Object.values(metafile.outputs).flatMap((output) =>
+    Object.entries(output.inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+  )
+  return new Set(used.flatMap((path) => PACKAGE.exec(path)?.[1] ?? []))
+}

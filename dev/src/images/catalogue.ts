@@ -1,0 +1,46 @@
+/** What goes into one of the product's images, besides the Node.js of its base. */
+export type ImageSpec = {
+  /** The room whose `main.ts` it runs and whose `Dockerfile` it is built with. */
+  readonly room: 'api' | 'adapter'
+  readonly repository: string
+  readonly title: string
+  /** Bundles below `/app` → their entry points; each is one file. */
+  readonly entries: Readonly<Record<string, string>>
+  /** Files and folders copied below `/app` → where they lie in the checkout. */
+  readonly files: Readonly<Record<string, string>>
+  /** Whether helm goes into `/usr/local/bin`. */
+  readonly helm: boolean
+  /** Words of the bundles without which a dependency's patch is missing. */
+  readonly patched: readonly string[]
+}
+
+const LEGAL = { LICENSE: 'LICENSE', 'licences.md': 'docs/licences.md' } as const
+
+/** Words of the patched driver that the released one does not have; see docs/adr/0002. */
+const DRIVER_PATCH = ['!q.cursorFn && sent.length < max_pipeline && !q.options.onexecute']
+
+export const IMAGES: readonly ImageSpec[] = [
+  {
+    room: 'api',
+    repository: 'service/api',
+    title: 'Service API with its operator',
+    entries: { main: 'api/src/main.ts' },
+    files: {
+      ...LEGAL,
+      'roles.sql': 'api/src/db/roles.sql',
+      migrations: 'api/src/db/migrations',
+      'charts/service-tenant': 'charts/service-tenant',
+    },
+    helm: true,
+    patched: DRIVER_PATCH,
+  },
+  {
+    room: 'adapter',
+    repository: 'service/adapter',
+    title: 'Service tenant adapter',
+    entries: { main: 'adapter/src/main.ts' },
+    files: LEGAL,
+    helm: false,
+    patched: [],
+  },
+]
