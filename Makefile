@@ -4,10 +4,10 @@ NODE := node_modules/.bin/node
 SYSTEM := $(NODE) dev/src/system/main.ts
 STAMP := node_modules/.installed
 
-.PHONY: help demo up down reset test test-unit test-system e2e verify format generate tools drill-crash drill-postgres drill-watch
+.PHONY: help demo up down reset test test-unit test-system e2e verify format generate tools drill-crash drill-isolation drill-postgres drill-watch
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(STAMP) ## Start everything, onboard tenant acme, send alerts (ALERTS_FILE=… replays a file)
 	@$(SYSTEM) demo
@@ -44,6 +44,9 @@ generate: $(STAMP) ## Write the generated files anew
 
 drill-crash: $(STAMP) ## Kill the API at every named moment of a tenant's way, ten times each
 	@$(NODE) dev/src/drills/crash.ts --rounds 10
+
+drill-isolation: $(STAMP) ## Share a pool of two among ten tenants through every failure: no foreign row
+	@$(NODE) dev/src/drills/isolation.ts
 
 drill-postgres: $(STAMP) ## Break the database driver's connections in every way (minutes)
 	@$(NODE) dev/src/drills/postgres.ts
