@@ -36,6 +36,7 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
     emailHmacKey: config.keys.emailHmac,
   }
   const renewLease = createLeaseRenewer({ cluster: context.cluster, clock, log })
+  const hashPassword = (password: string) => auth.hasher.hash(password)
   const handlers = createHandlers({
     auth: { context: auth, clock, cookieSecure },
     tenants: {
@@ -46,11 +47,12 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
       material: context.material,
       provisioning: config.provisioning,
       installNamespace: config.installNamespace,
-      hashPassword: (password) => auth.hasher.hash(password),
+      hashPassword,
       wake: parts.wake,
       customerUrl: (slug) => customerOrigin(hosts, slug),
       fingerprintKey: config.keys.fingerprint,
     },
+    users: { db, clock, authMode, hashPassword },
     adapter: {
       db,
       clock,

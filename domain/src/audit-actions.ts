@@ -12,6 +12,9 @@ export const AUDIT_ACTIONS = [
   'tenant.retry',
   'tenant.state_changed',
   'user.create',
+  'user.update',
+  'user.deactivate',
+  'user.reactivate',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 

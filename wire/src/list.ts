@@ -10,6 +10,9 @@ const flag = v.pipe(
 /** A boolean of a query string; absent means false. */
 export const queryFlag = v.optional(flag, 'false')
 
+/** A boolean of a query string; absent means either. */
+export const queryChoice = v.optional(flag)
+
 /** A key that may stand several times in a query string (decision 1.5); one value makes a list of one. */
 export const repeatable = <const S extends v.GenericSchema<string>>(item: S) =>
   v.optional(

@@ -6,6 +6,9 @@ export const randomText = (length: number): string =>
     .toString('base64url')
     .slice(0, length)
 
+/** Characters of a password that is shown once and changed at the first login. */
+export const TEMPORARY_PASSWORD_LENGTH = 24
+
 const CLASSES = [/[a-z]/, /[A-Z]/, /[0-9]/, /[_-]/]
 
 /** A password that also satisfies systems which ask for every kind of character. */

@@ -7,6 +7,10 @@ import { isForbidden } from '../../src/db/errors.ts'
 import { asSystem, forTenant } from '../../src/db/scope.ts'
 import { silent } from '../../src/log.ts'
 import { changePassword, login, logout, resolveSession } from '../../src/verbs/auth/index.ts'
+import { deactivateUser, updateUser } from '../../src/verbs/user/change.ts'
+import type { UserContext } from '../../src/verbs/user/context.ts'
+import { createUser } from '../../src/verbs/user/create.ts'
+import { resetPassword } from '../../src/verbs/user/reset-password.ts'
 import { rowFor } from '../db/rows.ts'
 import { attempt, codeOf, createBench, MSSP, PASSWORD, WRONG } from './support.ts'
 import type { Bench } from './support.ts'
@@ -38,6 +42,8 @@ test('without INSERT on the audit log every mutation fails and changes nothing',
   const signedIn = await resolveSession(ctx, { cookie, host: MSSP })
   if (signedIn === null) throw new Error('not signed in')
   const tenant = randomUUID()
+  const target = { principal: signedIn.principal, requestId: null, id: (await bench.user()).id }
+  const users: UserContext = { ...ctx, hashPassword: (password) => ctx.hasher.hash(password) }
   await bench.superuser`revoke insert on audit_log from service_app, service_mssp`
   const before = await everything()
 
@@ -60,6 +66,10 @@ test('without INSERT on the audit log every mutation fails and changes nothing',
         new_password: 'another password',
         requestId: null,
       }),
+    'user creation': () => createUser(users, { ...target, user: { email: unknown, role: 'analyst' } }),
+    'role change': () => updateUser(users, { ...target, change: { role: 'analyst' } }),
+    deactivation: () => deactivateUser(users, target),
+    'password reset': () => resetPassword(users, target),
     'system job': () => asSystem(bench.db, 'test', (tx) => tx.sql`update tenants set slug = slug`),
     'tenant creation': () =>
       forTenant(bench.db, tenant, async (tx) => {

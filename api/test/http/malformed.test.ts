@@ -5,18 +5,30 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTenant } from '../../src/verbs/tenant/create.ts'
 import { rowCounts } from '../support/database.ts'
 import { type Fixture, msspUser, startFixture, tenantInput } from '../support/fixture.ts'
-import { type Answer, type Call, call, cookieOf, CUSTOMER, MSSP, startHttp } from '../support/http.ts'
+import {
+  type Answer,
+  type Call,
+  call,
+  cookieOf,
+  CUSTOMER,
+  MSSP,
+  signedInSides,
+  startHttp,
+} from '../support/http.ts'
 
 let fixture: Fixture
 let server: Awaited<ReturnType<typeof startHttp>>
 let tokens: Readonly<Record<'adapter' | 'worker', string>>
 let tenantId: string
+let staffId: string
+let customerId: string
 beforeAll(async () => {
   fixture = await startFixture()
   server = await startHttp(fixture)
   const tenant = tenantInput()
   const made = await createTenant(fixture.tenants, { principal: msspUser(), requestId: 'r', tenant })
   tenantId = made.id
+  ;({ staffId, customerId } = await signedInSides(fixture))
   const mint = async (kind: 'adapter' | 'worker') =>
     (await fixture.tokens.mint(kind, { tenantId, tokenVersion: 1 })).token
   tokens = { adapter: await mint('adapter'), worker: await mint('worker') }
@@ -35,6 +47,10 @@ const VALID: Readonly<Record<string, () => Record<string, unknown>>> = {
   'auth.password.change': () => ({ old_password: 'long enough it was', new_password: 'long enough it is' }),
   'mssp.tenants.create': () => ({ slug: 'never-made', display_name: 'Never made' }),
   'mssp.tenants.onboard': () => ({ slug: 'never-made', display_name: 'Never made' }),
+  'mssp.users.create': () => ({ email: 'new.staff@example.com', role: 'analyst' }),
+  'mssp.users.update': () => ({ display_name: 'Another name' }),
+  'tenant.users.create': () => ({ email: 'new.customer@example.com', role: 'customer_viewer' }),
+  'tenant.users.update': () => ({ display_name: 'Another name' }),
   'adapter.health': () => ({ tenant_id: tenantId, version: '1', health: 'ok' }),
   'adapter.events': () => ({ events: [{ source_event_id: 'e', severity: 1 }] }),
   'adapter.checkpoint.put': () => ({ cursor_ts: null, cursor_event_id: null }),
@@ -49,7 +65,10 @@ function callerOf(route: Route): Record<string, string> {
   const role = route.access.kind === 'tenant' ? 'tenant_admin' : 'platform_admin'
   return { host: place.host, origin: place.origin, cookie: cookieOf(role) }
 }
-const pathOf = (route: Route): string => route.path.replace('{id}', tenantId)
+const pathOf = ({ path }: Route): string => {
+  const users = path.startsWith('/api/tenant/') ? customerId : staffId
+  return path.replace('{id}', path.includes('/users/') ? users : tenantId)
+}
 
 const send = (route: Route, change: Partial<Call>): Promise<Answer> =>
   call(server.port, {

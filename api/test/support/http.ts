@@ -4,6 +4,7 @@ import { audienceOfRole, noFailpoints, type Role, type UserPrincipal } from '@se
 import { createApp, type HttpDependencies } from '../../src/http/app.ts'
 import { adapterHandlers } from '../../src/http/handlers/adapter.ts'
 import { tenantHandlers } from '../../src/http/handlers/tenants.ts'
+import { userHandlers } from '../../src/http/handlers/users.ts'
 import { workerHandlers } from '../../src/http/handlers/worker.ts'
 import { appListener, startHttpServer } from '../../src/http/server.ts'
 import type { Handlers } from '../../src/http/types.ts'
@@ -61,6 +62,11 @@ export function call(
   })
 }
 
+const FAKE = {
+  userId: '0197a000-0000-7000-8000-0000000000f1',
+  tenantId: '0197a000-0000-7000-8000-0000000000f2',
+} as const
+
 /** Stands in for the sessions, which have tests of their own: the cookie names the role. */
 export const cookieOf = (role: Role, change: 'must-change' | 'usual' = 'usual'): string =>
   `service_session=${role}.${change}`
@@ -69,8 +75,8 @@ export function fakeSession(cookie: string, host: { readonly kind: 'mssp' | 'cus
   const [role, change] = cookie.split('.') as [Role, string]
   const audience = audienceOfRole(role)
   if ((audience === 'mssp') !== (host.kind === 'mssp')) return null
-  const userId = '0197a000-0000-7000-8000-0000000000f1'
-  const tenantId = audience === 'mssp' ? null : '0197a000-0000-7000-8000-0000000000f2'
+  const { userId } = FAKE
+  const tenantId = audience === 'mssp' ? null : FAKE.tenantId
   const principal = { kind: 'user', audience, userId, role, tenantId, sessionId: null } as UserPrincipal
   const expiry = new Date(Date.now() + 3_600_000)
   const session = {
@@ -90,6 +96,24 @@ export function fakeSession(cookie: string, host: { readonly kind: 'mssp' | 'cus
   return { principal, session }
 }
 
+/** The tenant of the customer host, and somebody to act on for both sides. */
+export async function signedInSides({ all }: Fixture): Promise<{ staffId: string; customerId: string }> {
+  const tenant = {
+    display_name: 'Acme',
+    profile: 'pilot',
+    placement: 'cluster',
+    state: 'active',
+    config: '{}',
+  }
+  await all`insert into tenants ${all({ id: FAKE.tenantId, slug: 'acme', ...tenant })}`
+  const [staffId, customerId] = [randomUUID(), randomUUID()]
+  const staff = { id: staffId, tenant_id: null, role: 'analyst' }
+  const customer = { id: customerId, tenant_id: FAKE.tenantId, role: 'customer_viewer' }
+  for (const user of [staff, customer])
+    await all`insert into users ${all({ ...user, email: `${user.id}@example.com`, display_name: 'U' })}`
+  return { staffId, customerId }
+}
+
 /** The real pipeline over real verbs; a handler of the auth routes that is reached answers an empty object. */
 export async function startHttp(fixture: Fixture, change: Partial<HttpDependencies> = {}) {
   const reached = async () => ({ body: {} })
@@ -104,6 +128,7 @@ export async function startHttp(fixture: Fixture, change: Partial<HttpDependenci
     'mssp.me': reached,
     'tenant.me': reached,
     ...tenantHandlers(fixture.tenants),
+    ...userHandlers({ ...fixture.tenants, authMode: 'internal' }),
     ...adapterHandlers({
       db: fixture.db,
       clock,

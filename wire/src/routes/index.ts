@@ -3,6 +3,7 @@ import { ADAPTER_ROUTES } from './adapter.ts'
 import { AUTH_ROUTES } from './auth.ts'
 import { HEALTH_ROUTES } from './health.ts'
 import { TENANTS_ROUTES } from './tenants.ts'
+import { USERS_ROUTES } from './users.ts'
 import { WORKER_ROUTES } from './worker.ts'
 
 export type { Access, Route } from './route.ts'
@@ -12,6 +13,7 @@ export const ROUTES = {
   ...HEALTH_ROUTES,
   ...AUTH_ROUTES,
   ...TENANTS_ROUTES,
+  ...USERS_ROUTES,
   ...ADAPTER_ROUTES,
   ...WORKER_ROUTES,
 } as const

@@ -3,11 +3,14 @@ import type { Handlers } from '../types.ts'
 import { type AdapterDependencies, adapterHandlers } from './adapter.ts'
 import { type AuthDependencies, authHandlers } from './auth.ts'
 import { type TenantDependencies, tenantHandlers } from './tenants.ts'
+import { userHandlers } from './users.ts'
+import type { UserContext } from '../../verbs/user/context.ts'
 import { type WorkerDependencies, workerHandlers } from './worker.ts'
 
 export type HandlerDependencies = {
   readonly auth: AuthDependencies
   readonly tenants: TenantDependencies
+  readonly users: UserContext
   readonly adapter: AdapterDependencies
   readonly worker: WorkerDependencies
   readonly live: () => Live
@@ -24,6 +27,7 @@ export function createHandlers(deps: HandlerDependencies): Handlers {
     },
     ...authHandlers(deps.auth),
     ...tenantHandlers(deps.tenants),
+    ...userHandlers(deps.users),
     ...adapterHandlers(deps.adapter),
     ...workerHandlers(deps.worker),
   }

@@ -1,11 +1,9 @@
 import type { Clock, Principal } from '@service/domain'
 import { writeAudit } from '../../db/audit.ts'
 import { newId } from '../../db/ids.ts'
-import { users } from '../../db/schema/index.ts'
 import type { Tx } from '../../db/scope.ts'
-import { randomPassword } from '../../secrets/random.ts'
-
-const PASSWORD_LENGTH = 24
+import { createUserRow } from '../../db/users.ts'
+import { randomPassword, TEMPORARY_PASSWORD_LENGTH } from '../../secrets/random.ts'
 
 /** The first tenant_admin before it is written: the slow hash is made outside any transaction. */
 export type FirstAdmin = {
@@ -19,7 +17,7 @@ export async function prepareFirstAdmin(
   ctx: { readonly clock: Clock; readonly hashPassword: (password: string) => Promise<string> },
   email: string,
 ): Promise<FirstAdmin> {
-  const temporaryPassword = randomPassword(PASSWORD_LENGTH)
+  const temporaryPassword = randomPassword(TEMPORARY_PASSWORD_LENGTH)
   const passwordHash = await ctx.hashPassword(temporaryPassword)
   return { userId: newId(ctx.clock), email: email.toLowerCase(), temporaryPassword, passwordHash }
 }
@@ -37,10 +35,7 @@ export async function insertFirstAdmin(
 ): Promise<void> {
   const { tenantId, principal, requestId, now } = by
   const user = { email: admin.email, displayName: admin.email, role: 'tenant_admin' } as const
-  await tx.q
-    .insert(users)
-    .values({ ...user, id: admin.userId, tenantId, active: true, createdAt: now, updatedAt: now })
-  await tx.sql`select public.create_credential(${admin.userId}, ${admin.passwordHash}, true, ${now})`
+  await createUserRow(tx, { ...user, id: admin.userId, tenantId }, admin.passwordHash, now)
   await writeAudit(tx, {
     principal,
     action: 'user.create',

@@ -6,7 +6,8 @@ import { tenantLifecycleEvents, tenants } from '../../db/schema/index.ts'
 import { asReader } from '../../db/scope.ts'
 import { decodeCursor, pageOf } from '../cursor.ts'
 import { guardMssp } from '../guard.ts'
-import { before, microseconds, type ReadContext } from './list.ts'
+import { before, microseconds } from '../newest-first.ts'
+import type { ReadContext } from './list.ts'
 
 /** What happened to one tenant, newest first (decision 3.13). */
 export async function listLifecycle(

@@ -1,13 +1,13 @@
 import type { Clock, Principal } from '@service/domain'
 import type { TenantList, TenantListQuery } from '@service/wire'
-import { and, count, desc, eq, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
-import type { AnyPgColumn } from 'drizzle-orm/pg-core'
+import { and, count, desc, eq, inArray, isNull, or } from 'drizzle-orm'
 import type * as v from 'valibot'
 import type { Database } from '../../db/database.ts'
 import { tenantHeartbeats, tenants } from '../../db/schema/index.ts'
 import { asReader } from '../../db/scope.ts'
-import { type Cursor, decodeCursor, pageOf } from '../cursor.ts'
+import { decodeCursor, pageOf } from '../cursor.ts'
 import { guardMssp } from '../guard.ts'
+import { before, contains, microseconds } from '../newest-first.ts'
 import { tenantView } from './rows.ts'
 
 export type ReadContext = { readonly db: Database; readonly clock: Clock }
@@ -45,16 +45,3 @@ export async function listTenants(
     }
   })
 }
-
-/** A moment with all its digits, which a Date would cut off. */
-export const microseconds = (column: AnyPgColumn): SQL<string> =>
-  sql<string>`to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-
-/** What comes after a cursor in a list that is newest first. */
-export const before = (at: AnyPgColumn, id: AnyPgColumn, cursor: Cursor | null): SQL | undefined =>
-  cursor === null
-    ? undefined
-    : sql`(${at}, ${id}) < (${cursor.at}::text::timestamptz, ${cursor.id}::text::uuid)`
-
-const contains = (column: AnyPgColumn, text: string): SQL =>
-  sql`strpos(lower(${column}), lower(${text}::text)) > 0`
