@@ -15,6 +15,8 @@ export type OperatorConfig = {
     /** All that helm gets of the environment: the search path, proxies, trusted authorities, the cluster's address. */
     readonly env: Readonly<Record<string, string>>
     readonly timeoutMs: number
+    /** Program under which helm runs (helm/guard.ts). */
+    readonly guard: string
   }
   readonly adapter: {
     readonly apiUrl: string
@@ -36,6 +38,7 @@ export type OperatorConfig = {
 export type Env = Readonly<Record<string, string | undefined>>
 
 const CHART = fileURLToPath(new URL('../../charts/service-tenant', import.meta.url))
+const GUARD = fileURLToPath(new URL('helm/guard.ts', import.meta.url))
 const HELM_ENV = [
   'PATH',
   'HTTPS_PROXY',
@@ -51,6 +54,7 @@ export const SETTINGS = {
   SERVICE_KUBECONFIG: 'kubeconfig file; without it the service account of the pod',
   SERVICE_INSTALL_NAMESPACE: `namespace of the install (default ${INSTALL_NAMESPACE})`,
   SERVICE_HELM: 'helm 4 (default helm)',
+  SERVICE_HELM_GUARD: 'program under which helm runs (default: the one beside the operator)',
   SERVICE_TENANT_CHART:
     'folder, archive or reference of the tenant chart (default: the one beside the operator)',
   SERVICE_ADAPTER_API_URL:
@@ -87,6 +91,7 @@ export function parseOperatorConfig(env: Env): OperatorConfig {
       chart: read.text('SERVICE_TENANT_CHART', CHART),
       env: picked(env, HELM_ENV),
       timeoutMs: 180_000,
+      guard: read.text('SERVICE_HELM_GUARD', GUARD),
     },
     adapter: {
       apiUrl: read.url('SERVICE_ADAPTER_API_URL', `http://service-system-api.${installNamespace}.svc:8080`),

@@ -1,7 +1,7 @@
 import { KubeError } from '@service/kube'
 import { describe, expect, it } from 'vitest'
 import { judge } from './failure.ts'
-import { HelmError, helmErrorOf } from './helm/driver.ts'
+import { HelmError, helmErrorOf } from './helm/error.ts'
 
 const kube = (status: number, reason: string, message = 'm') => new KubeError(message, status, reason)
 const helm = (line: string) => helmErrorOf(undefined, 1, line)
@@ -23,7 +23,8 @@ const TABLE: readonly [string, unknown, 'failed' | 'passing' | 'race'][] = [
   ['a defect', new TypeError('x is undefined'), 'passing'],
   ['helm too slow', new HelmError('deadline', 'helm did not end in time', ''), 'passing'],
   ['helm stopped', new HelmError('aborted', 'helm was stopped', ''), 'passing'],
-  ['no helm', helmErrorOf(undefined, 127, 'helm: not found'), 'passing'],
+  ['helm killed', helmErrorOf(undefined, 137, 'half a sentence'), 'passing'],
+  ['no helm', helmErrorOf(undefined, 127, 'spawn helm ENOENT'), 'passing'],
   [
     'a template',
     helm('Error: template: c/templates/a.yaml:1:3: executing "a" at <fail>: on purpose'),

@@ -1,6 +1,6 @@
 import type { Step } from '@service/domain'
 import { isKubeError } from '@service/kube'
-import { HelmError } from './helm/driver.ts'
+import { HelmError } from './helm/error.ts'
 import type { StepFailure } from './status.ts'
 
 /**

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '@service/domain'
 import { isKubeError, LEASES } from '@service/kube'
 import type { KubeClient, KubeObject } from '@service/kube'
+import { monotonicMs } from './monotonic.ts'
 
 /** How long the lease lasts, how long its holder trusts it without a renewal, and how often it is renewed. */
 export type LeaseTimes = { readonly durationMs: number; readonly trustMs: number; readonly retryMs: number }
@@ -10,6 +11,8 @@ export type LeaseTimes = { readonly durationMs: number; readonly trustMs: number
 export type Term = {
   /** Checked before each write. By the monotonic clock: a process that was stopped for a while finds it false. */
   valid(): boolean
+  /** The monotonic instant until which the lease may be trusted unless it is renewed; long ago when it is over. */
+  heldUntil(): number
   /** Aborted when nothing new shall be begun: the process stops, or the lease is lost. */
   readonly draining: AbortSignal
   /** Aborted when leadership is over. */
@@ -103,7 +106,7 @@ async function tryAcquire(
   known: Sighting | undefined,
 ): Promise<{ readonly held?: Held; readonly sighting?: Sighting }> {
   const { kube, namespace, name, identity, times } = options
-  const since = performance.now()
+  const since = monotonicMs()
   const call = { timeoutMs: times.retryMs * 2 }
   const current = await kube.get<Lease>(LEASES, { name, namespace }, call)
   const time = microTime(options.clock())
@@ -119,7 +122,7 @@ async function tryAcquire(
       return { held: { lease: await kube.create<Lease>(LEASES, lease, call), since } }
     }
     const mark = `${current.metadata.uid}/${current.metadata.resourceVersion}`
-    const sighting = known?.mark === mark ? known : { mark, at: performance.now() }
+    const sighting = known?.mark === mark ? known : { mark, at: monotonicMs() }
     if (!isFree(current, identity, sighting)) return { sighting }
     const spec = { ...mine, leaseTransitions: (current.spec?.leaseTransitions ?? 0) + 1 }
     return { held: { lease: await kube.replace<Lease>(LEASES, { ...current, spec }, call), since } }
@@ -134,7 +137,7 @@ function isFree(lease: Lease, identity: string, sighting: Sighting): boolean {
   const holder = lease.spec?.holderIdentity ?? ''
   if (holder === '' || holder === identity) return true
   const lastsMs = (lease.spec?.leaseDurationSeconds ?? 15) * 1_000
-  return performance.now() - sighting.at > lastsMs
+  return monotonicMs() - sighting.at > lastsMs
 }
 
 /** Leads and renews until the lease is lost, or, when the process stops, until the work has drained. */
@@ -148,7 +151,8 @@ async function serve(
   const ending = new AbortController()
   let validUntil = held.since + times.trustMs
   const term: Term = {
-    valid: () => !ending.signal.aborted && performance.now() < validUntil,
+    valid: () => monotonicMs() < term.heldUntil(),
+    heldUntil: () => (ending.signal.aborted ? 0 : validUntil),
     draining: AbortSignal.any([stopping, ending.signal]),
     signal: ending.signal,
   }
@@ -165,14 +169,19 @@ async function serve(
     await pause(times.retryMs, ending.signal)
     if (ending.signal.aborted) break
     const current: Lease = lease
-    const startedAt = performance.now()
+    const startedAt = monotonicMs()
+    // Stopped for too long: it may be somebody else's, and nothing is sent for it.
+    if (startedAt >= validUntil) {
+      lease = null
+      break
+    }
     const renewed = await guarded(options, state, () => renew(options, current, validUntil))
     if (renewed === null) lease = null
     else if (renewed !== undefined) {
       lease = renewed
       validUntil = startedAt + times.trustMs
     }
-    if (performance.now() >= validUntil) lease = null
+    if (monotonicMs() >= validUntil) lease = null
   }
   ending.abort()
   stopping.removeEventListener('abort', cutOff)
@@ -184,7 +193,7 @@ async function serve(
 /** `null` when the lease is somebody else's by now. */
 async function renew(options: ElectionOptions, lease: Lease, validUntil: number): Promise<Lease | null> {
   const { kube, times, identity } = options
-  const call = { timeoutMs: Math.max(1, Math.min(times.retryMs * 2, validUntil - performance.now())) }
+  const call = { timeoutMs: Math.max(1, Math.min(times.retryMs * 2, validUntil - monotonicMs())) }
   const spec = { ...lease.spec, renewTime: microTime(options.clock()) }
   try {
     return await kube.replace<Lease>(LEASES, { ...lease, spec }, call)

@@ -90,7 +90,7 @@ function contextOf(
   return {
     kube,
     cache: cacheOf(shell, own),
-    helm: createHelmDriver(config),
+    helm: createHelmDriver(config, () => term.heldUntil()),
     config,
     log,
     clock,

@@ -101,6 +101,7 @@ describe('the operator as one of several, and across its own deaths', () => {
     let valid = true
     const term: Term = {
       valid: () => valid,
+      heldUntil: () => (valid ? Infinity : 0),
       signal: new AbortController().signal,
       draining: new AbortController().signal,
     }

@@ -5,19 +5,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { tenantSpec } from '../../test/tenant.ts'
-import { createHelmDriver, HelmError } from './driver.ts'
+import { monotonicMs } from '../monotonic.ts'
+import { createHelmDriver } from './driver.ts'
+import { HelmError } from './error.ts'
 import { digestOf, workloadsOf } from './release.ts'
+
+const GUARD = fileURLToPath(new URL('guard.ts', import.meta.url))
 
 /** How helm is run, not what it does: a script stands in for it here. Real helm runs in the tests with a cluster. */
 describe('the door to helm', () => {
   let directory: string
-  const driver = (timeoutMs = 10_000, command = join(directory, 'helm')) =>
-    createHelmDriver({
-      kubeconfigPath: '/a/kubeconfig',
-      helm: { command, chart: directory, env: { PATH: process.env['PATH'] ?? '' }, timeoutMs },
-    })
+  const driver = (timeoutMs = 10_000, command = join(directory, 'helm'), heldUntil = () => Infinity) => {
+    const env = { PATH: process.env['PATH'] ?? '' }
+    const helm = { command, chart: directory, env, timeoutMs, guard: GUARD }
+    return createHelmDriver({ kubeconfigPath: '/a/kubeconfig', helm }, heldUntil)
+  }
   const script = async (body: string): Promise<void> => {
     const path = join(directory, 'helm')
     await writeFile(path, `#!/bin/sh\n${body}\n`)
@@ -79,36 +83,62 @@ describe('the door to helm', () => {
 
   it('ends what exceeds its deadline, and what is not wanted any more', async () => {
     await script(`echo $$ > ${directory}/pid; sleep 60`)
-    expect(await failing(driver(300).upgrade(call()))).toMatchObject({ kind: 'deadline' })
+    expect(await failing(driver(1_000).upgrade(call()))).toMatchObject({ kind: 'deadline' })
     const abort = new AbortController()
-    setTimeout(() => abort.abort(), 300)
+    setTimeout(() => abort.abort(), 1_000)
     expect(await failing(driver().upgrade(call(abort.signal)))).toMatchObject({ kind: 'aborted' })
     await sleep(100)
     expect(isAlive(Number(await readFile(join(directory, 'pid'), 'utf8')))).toBe(false)
     expect(await failing(driver().upgrade(call(AbortSignal.abort())))).toMatchObject({ kind: 'aborted' })
   })
 
-  it('does not outlive its parent, however that ends', async () => {
+  it.each([
+    ['is killed', 'SIGKILL'],
+    ['is stopped and renews no lease', 'SIGSTOP'],
+  ] as const)('does not outlive a parent that %s', async (_, signal) => {
     await script(`echo $$ > ${directory}/pid; sleep 60 & echo $! > ${directory}/child; wait`)
     const parent = join(directory, 'parent.ts')
-    const module = fileURLToPath(new URL('driver.ts', import.meta.url))
+    const module = (name: string): string => JSON.stringify(fileURLToPath(new URL(name, import.meta.url)))
     await writeFile(
       parent,
-      `import { createHelmDriver } from ${JSON.stringify(module)}
-       const helm = { command: '${directory}/helm', chart: '', env: { PATH: '/bin:/usr/bin' }, timeoutMs: 60000 }
-       await createHelmDriver({ kubeconfigPath: '/k', helm }).uninstall({ namespace: 'a', hooks: true, signal: new AbortController().signal })`,
+      `import { createHelmDriver } from ${module('driver.ts')}
+       import { monotonicMs } from ${module('../monotonic.ts')}
+       const helm = { command: '${directory}/helm', chart: '', env: { PATH: '/bin:/usr/bin' }, timeoutMs: 60000, guard: '${GUARD}' }
+       const signal = new AbortController().signal
+       await createHelmDriver({ kubeconfigPath: '/k', helm }, () => monotonicMs() + 2000).uninstall({ namespace: 'a', hooks: true, signal })`,
     )
     const child = spawn(process.execPath, [parent], { stdio: 'inherit' })
     const pids = async (): Promise<number[]> =>
       Promise.all(['pid', 'child'].map(async (name) => Number(await readFile(join(directory, name), 'utf8'))))
-    const deadline = performance.now() + 10_000
-    while (!existsSync(join(directory, 'child')) && performance.now() < deadline) await sleep(50)
-    await sleep(100)
+    await vi.waitUntil(() => existsSync(join(directory, 'child')), { timeout: 20_000 })
+    // It lives as long as it is told that the lease is held.
+    await sleep(2_500)
     const running = await pids()
     expect(running.map(isAlive)).toEqual([true, true])
+    child.kill(signal)
+    const at = performance.now()
+    await vi.waitUntil(() => !running.some(isAlive), { timeout: 10_000, interval: 20 })
+    console.info(`${signal} of the parent: helm is gone after ${Math.round(performance.now() - at)} ms`)
     child.kill('SIGKILL')
-    await sleep(500)
-    expect(running.map(isAlive)).toEqual([false, false])
+  })
+
+  it('is killed when the lease is not renewed, and not started without it', async () => {
+    await script(`echo $$ > ${directory}/pid; sleep 60`)
+    const until = monotonicMs() + 1_500
+    const killed = await failing(driver(undefined, undefined, () => until).upgrade(call()))
+    expect(killed).toMatchObject({ kind: 'aborted', message: 'helm was killed' })
+    expect(isAlive(Number(await readFile(join(directory, 'pid'), 'utf8')))).toBe(false)
+    await rm(join(directory, 'pid'))
+    expect(await failing(driver(undefined, undefined, () => until).upgrade(call()))).toMatchObject({
+      kind: 'aborted',
+    })
+    // Not even when it ran out on the way to the guard.
+    let asked = 0
+    const justLost = (): number => (asked++ === 0 ? Infinity : until)
+    expect(await failing(driver(undefined, undefined, justLost).upgrade(call()))).toMatchObject({
+      kind: 'aborted',
+    })
+    expect(existsSync(join(directory, 'pid'))).toBe(false)
   })
 
   it('takes the version of a chart that lies beside it', async () => {
