@@ -8,6 +8,7 @@ it('the database driver survives restarts, kills and resets', { timeout: 90_000 
     'kills',
     'resets',
     'refusals',
+    'partitions',
     'pipeline',
     'strays',
   ])

@@ -1,5 +1,6 @@
 import postgres from 'postgres'
 import { assertPatchedDriver } from './driver.ts'
+import { silenceEndingSockets } from './sockets.ts'
 
 /**
  * JSON is written from objects by our templates and as finished text by drizzle; what is a string is taken as JSON
@@ -23,17 +24,26 @@ const TYPES = {
 export type Sql = postgres.Sql<{ json: unknown; bigint: number }>
 export type TransactionSql = postgres.TransactionSql<{ json: unknown; bigint: number }>
 
+export type ConnectOptions = {
+  readonly max: number
+  readonly applicationName: string
+  /** Ends a connection on which nothing has come for so long; absent where a statement may take any time. */
+  readonly silenceMs?: number
+}
+
 /** A pool with the options that the patched driver was measured with. Refuses to run without the patch. */
-export function connect(url: string, options: { max: number; applicationName: string }): Sql {
-  const sql: Sql = postgres(url, {
-    max: options.max,
+export function connect(url: string, { max, applicationName, silenceMs }: ConnectOptions): Sql {
+  const options = {
+    max,
     backoff: () => 0.1 + Math.random() * 0.1,
     connect_timeout: 5,
     fetch_types: false,
     onnotice: () => undefined,
-    connection: { application_name: options.applicationName },
+    connection: { application_name: applicationName },
     types: TYPES,
-  })
+    ...(silenceMs === undefined ? {} : { socket: silenceEndingSockets(silenceMs) }),
+  }
+  const sql: Sql = postgres(url, options)
   assertPatchedDriver(sql)
   return sql
 }

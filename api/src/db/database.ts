@@ -25,7 +25,12 @@ export type DatabaseOptions = {
   readonly log: Log
   /** For the ids of audit rows; their timestamps are the database's. */
   readonly clock?: Clock
+  /** How long the server may say nothing on a connection before it is given up, by role. */
+  readonly silenceMs?: Readonly<Record<'app' | 'mssp', number>>
 }
+
+/** Longer than the statement time-outs of the roles: until then silence may be work. */
+export const SILENCE_MS = { app: 20_000, mssp: 35_000 } as const
 
 /** Connects nothing yet; throws when the loaded driver lacks the project's patch. */
 export function createDatabase({
@@ -34,9 +39,10 @@ export function createDatabase({
   max = 10,
   log,
   clock = systemClock,
+  silenceMs = SILENCE_MS,
 }: DatabaseOptions): Database {
-  const app = connect(appUrl, { max, applicationName: 'service-api' })
-  const mssp = connect(msspUrl, { max, applicationName: 'service-api-mssp' })
+  const app = connect(appUrl, { max, applicationName: 'service-api', silenceMs: silenceMs.app })
+  const mssp = connect(msspUrl, { max, applicationName: 'service-api-mssp', silenceMs: silenceMs.mssp })
   return {
     app,
     mssp,

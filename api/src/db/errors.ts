@@ -64,6 +64,10 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
 /** True when the role may not do this, or a policy refuses the row. */
 export const isForbidden = (error: unknown): boolean => codeOf(error) === '42501'
 
+/** True when the connection ended that this was sent on; what was sent may have been done. */
+export const isConnectionLost = (error: unknown): boolean =>
+  ['CONNECTION_CLOSED', 'ECONNRESET', 'EPIPE'].includes(codeOf(error) ?? '')
+
 /** True when the database cannot work right now: the same call may succeed later. */
 export function isUnavailable(error: unknown): boolean {
   if (innermost(error) instanceof PoolTimeoutError) return true

@@ -4,7 +4,7 @@ import type postgres from 'postgres'
 import type { Clock } from '@service/domain'
 import type { TransactionSql } from './connection.ts'
 import type { Database } from './database.ts'
-import { PoolTimeoutError, withoutParameters } from './errors.ts'
+import { isConnectionLost, PoolTimeoutError, withoutParameters } from './errors.ts'
 import { writeSystemEnter } from './audit.ts'
 
 /** drizzle's query builder; transactions are the doors' business. */
@@ -98,11 +98,17 @@ async function run<T>(
       reject(new PoolTimeoutError(ACQUIRE_MS))
     }, ACQUIRE_MS)
   })
-  const work = db[role].begin(mode, (connection) => {
-    if (gaveUp) throw new PoolTimeoutError(ACQUIRE_MS)
-    began = true
-    return fn(transactionOf(connection, role, db.clock))
-  }) as Promise<T>
+  const begin = () =>
+    db[role].begin(mode, (connection) => {
+      if (gaveUp) throw new PoolTimeoutError(ACQUIRE_MS)
+      began = true
+      return fn(transactionOf(connection, role, db.clock))
+    }) as Promise<T>
+  // A connection of the pool may have ended unseen: as nothing has begun on it, another one serves.
+  const work = begin().catch((error: unknown) => {
+    if (began || gaveUp || !isConnectionLost(error)) throw error
+    return begin()
+  })
   try {
     return await Promise.race([work, late])
   } catch (error) {

@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util'
-import { kills, pipeline, refusals, resets, restarts, strays } from './postgres/cases.ts'
-import type { Figures } from './postgres/cases.ts'
+import { kills, partitions, pipeline, refusals, resets, restarts, strays } from './postgres/cases.ts'
+import type { Figures } from './postgres/bench.ts'
 import { startDrillServer } from './postgres/server.ts'
 import type { DrillServer } from './postgres/server.ts'
 
 /**
  * The driver drill: does the patched database driver, as the service uses it, survive a server that is restarted,
- * backends that are killed, connections that are reset? Each case ends with figures, all of which but the
+ * backends that are killed, connections that are reset or fall silent? Each case ends with figures, all of which but the
  * acknowledged, the failed and the recovery time have to be 0.
  */
 export type DrillFigures = Figures & { readonly uncaught: number }
@@ -17,6 +17,7 @@ const FULL: readonly Case[] = [
   ...Array.from({ length: 3 }, (): Case => (server) => kills(server, 200)),
   (server) => resets(server, 200),
   (server) => refusals(server, 10_000),
+  (server) => partitions(server, 10),
   (server) => pipeline(server, 60),
   (server) => strays(server, 30),
 ]
@@ -25,6 +26,7 @@ const SHORT: readonly Case[] = [
   (server) => kills(server, 30),
   (server) => resets(server, 30),
   (server) => refusals(server, 1_000),
+  (server) => partitions(server, 1),
   (server) => pipeline(server, 10),
   (server) => strays(server, 3),
 ]

@@ -1,100 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startLinks } from '../../wire-proxy/links.ts'
-import type { Link, Links } from '../../wire-proxy/links.ts'
-import { auditLedger, silent, TENANTS } from './ledger.ts'
-import type { Acknowledged, Findings } from './ledger.ts'
+import { forTenant, withConnection } from '@service/api/database'
+import type { Tx } from '@service/api/database'
+import type { Link } from '../../wire-proxy/links.ts'
+import {
+  CLOSE_LIMIT_MS,
+  open,
+  RECOVERY_LIMIT_MS,
+  throughRelay,
+  underWriters,
+  usableSlots,
+  within,
+} from './bench.ts'
+import type { Figures } from './bench.ts'
+import { auditLedger, TENANTS } from './ledger.ts'
+import type { Acknowledged } from './ledger.ts'
 import type { DrillServer } from './server.ts'
-import { createDatabase, forTenant, withConnection } from '@service/api/database'
-import type { Database, Tx } from '@service/api/database'
-import { startWriters } from './writers.ts'
-
-export type Figures = Findings & {
-  readonly name: string
-  /** How many times the fault struck, and in which unit. */
-  readonly faults: string
-  readonly acknowledged: number
-  readonly failed: number
-  readonly unsettled: number
-  /** Connections of the pool that cannot be used any more. */
-  readonly lostSlots: number
-  readonly recoveryMs: readonly number[]
-}
-
-const RECOVERY_LIMIT_MS = 10_000
-const CLOSE_LIMIT_MS = 8_000
-
-/** `broken` counts what the driver did not do during the faults that it has to do. */
-type Struck = { readonly faults: string; readonly broken: number }
-
-/** Writers at work while `strike` does its faults; then everything is counted. */
-async function underWriters(
-  server: DrillServer,
-  { name, writers: count, max, port }: { name: string; writers: number; max: number; port?: number },
-  strike: (untilAllWrite: () => Promise<void>) => Promise<Struck>,
-): Promise<Figures> {
-  const db = open(server, max, port)
-  const writers = startWriters(db, count)
-  const recoveryMs: number[] = []
-  let stuck = 0
-  const untilAllWrite = async (): Promise<void> => {
-    const ms = await writers.untilAllWrite(RECOVERY_LIMIT_MS)
-    if (ms === null) stuck += 1
-    else recoveryMs.push(ms)
-  }
-  await untilAllWrite()
-  recoveryMs.length = 0
-  const { faults, broken } = await strike(untilAllWrite)
-  await writers.stop()
-  const lostSlots = max - (await usableSlots(db, max))
-  const unclosed = (await within(db.close(), CLOSE_LIMIT_MS)) ? 0 : 1
-  const { acknowledged } = writers
-  return {
-    name,
-    faults,
-    acknowledged: acknowledged.length,
-    failed: writers.failed(),
-    unsettled: writers.unsettled() + stuck + broken + unclosed,
-    lostSlots,
-    recoveryMs,
-    ...(await auditLedger(server.superuserUrl(), acknowledged)),
-  }
-}
-
-function open(server: DrillServer, max: number, port?: number): Database {
-  const at = (text: string): string => {
-    const url = new URL(text)
-    if (port !== undefined) url.port = String(port)
-    return url.href
-  }
-  const { app, mssp } = server.urls()
-  return createDatabase({ appUrl: at(app), msspUrl: at(mssp), max, log: silent })
-}
-
-/** How many backends the pool can hold at once. The first round only wakes the connections. */
-async function usableSlots(db: Database, max: number): Promise<number> {
-  const holdAll = (seconds: number) =>
-    Promise.all(
-      Array.from({ length: max }, async () => {
-        const held = forTenant(db, TENANTS[0] ?? '', async ({ sql }) => {
-          const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
-          await sql`select pg_sleep(${seconds})`
-          return row?.pid
-        }).catch(() => undefined)
-        return Promise.race([held, sleep(RECOVERY_LIMIT_MS, undefined, { ref: false })])
-      }),
-    )
-  await holdAll(0.1)
-  const pids = await holdAll(0.4)
-  return new Set(pids.filter((pid) => pid !== undefined)).size
-}
-
-async function within(work: Promise<unknown>, ms: number): Promise<boolean> {
-  const done = work.then(
-    () => true,
-    () => true,
-  )
-  return Promise.race([done, sleep(ms, false, { ref: false })])
-}
 
 /** The server dies as if its power were cut, and comes back. */
 export function restarts(server: DrillServer, times: number): Promise<Figures> {
@@ -151,6 +71,29 @@ export function resets(server: DrillServer, times: number): Promise<Figures> {
       await untilAllWrite()
       return { faults: `${done} resets`, broken: times - done }
     }),
+  )
+}
+
+/** What the server may say nothing for in `partitions`: shorter than in service, as are the writers' statements. */
+const SILENCE_MS = 2_000
+
+/** For a while no packet passes, without any RST, and the connections of before never come back. */
+export function partitions(server: DrillServer, times: number): Promise<Figures> {
+  return throughRelay(server, (links) =>
+    underWriters(
+      server,
+      { name: 'partitions', writers: 10, max: 10, port: links.port, silenceMs: SILENCE_MS },
+      async (untilAllWrite) => {
+        for (let done = 0; done < times; done += 1) {
+          links.setMode('blackhole')
+          links.each((link) => link.freeze())
+          await sleep(1_000 + Math.random() * 4_000)
+          links.setMode('pass')
+          await untilAllWrite()
+        }
+        return { faults: `${times} partitions`, broken: 0 }
+      },
+    ),
   )
 }
 
@@ -280,14 +223,5 @@ export async function pipeline(server: DrillServer, rounds: number): Promise<Fig
     lostSlots,
     recoveryMs,
     ...(await auditLedger(server.superuserUrl(), acknowledged)),
-  }
-}
-
-async function throughRelay(server: DrillServer, work: (links: Links) => Promise<Figures>): Promise<Figures> {
-  const links = await startLinks(server.port())
-  try {
-    return await work(links)
-  } finally {
-    await links.close()
   }
 }
