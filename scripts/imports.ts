@@ -23,7 +23,12 @@ const RULES: readonly Rule[] = [
     forbidden: /^(hono|@hono)/,
   },
   { files: /^api\//, rooms: ['domain', 'wire', 'crds', 'kube'] },
-  { files: /^adapter\//, rooms: ['domain', 'wire'], forbidden: /^(hono|drizzle-orm|postgres|@kubernetes)/ },
+  { files: /^pod\//, rooms: ['domain', 'wire'], forbidden: /^(?!(valibot|pino|cockatiel|node:.*)$)/ },
+  {
+    files: /^(adapter|runs-worker)\//,
+    rooms: ['domain', 'wire', 'pod'],
+    forbidden: /^(hono|drizzle-orm|postgres|@kubernetes)/,
+  },
   { files: /^dev\//, rooms: ['domain', 'wire', 'crds', 'kube', 'operator', 'api', 'adapter'] },
   { files: /^e2e\//, rooms: ['domain', 'wire', 'crds', 'kube', 'dev'] },
 ]
@@ -34,7 +39,7 @@ const TEST = /(\.test\.ts|\.e2e\.ts)$|\/test\//
 export type Source = { readonly path: string; readonly text: string }
 
 export function readSources(root: string): Source[] {
-  return globSync('{domain,wire,crds,kube,operator,api,adapter,dev,e2e}/**/*.ts', {
+  return globSync('{domain,wire,crds,kube,operator,api,pod,adapter,runs-worker,dev,e2e}/**/*.ts', {
     cwd: root,
     exclude: ['**/node_modules/**'],
   }).map((path) => ({ path: path.replaceAll('\\', '/'), text: readFileSync(resolve(root, path), 'utf8') }))
@@ -63,7 +68,7 @@ function findingsOf({ path, text }: Source): string[] {
 
 const isConfig = (path: string): boolean => /(^|\/)config(\.ts$|\/)/.test(path) || path.startsWith('dev/')
 const isEntry = (path: string): boolean => /\/(main|clock)\.ts$/.test(path)
-const isProduct = (room: string): boolean => ['domain', 'wire', 'crds', 'operator', 'api'].includes(room)
+const isProduct = (room: string): boolean => !['kube', 'dev', 'e2e'].includes(room)
 
 function problemOf(path: string, room: string, rule: Rule, specifier: string): string | undefined {
   if (specifier.startsWith('.')) {

@@ -1,23 +1,18 @@
 import type { Clock } from '@service/domain'
+import { optionalFile, pause, RETRY_TIMES, rotatingFile, startHealthServer } from '@service/pod'
+import type { RetryTimes, Workload } from '@service/pod'
 import type { Logger } from 'pino'
 import { createApi } from './api.ts'
 import type { Config } from './config.ts'
-import { optionalFile, rotatingFile } from './files.ts'
 import { runForwarder } from './forward.ts'
-import { startHealthServer } from './health-server.ts'
 import { runHeartbeats } from './heartbeat.ts'
-import { pause, RETRY_TIMES } from './retry.ts'
-import type { RetryTimes } from './retry.ts'
 import { createOpenSearchSource } from './source.ts'
 import { createStatus } from './status.ts'
 import type { Status } from './status.ts'
+import { VERSION } from './version.ts'
 
-export type Adapter = {
-  readonly healthPort: number
-  readonly status: Readonly<Status>
-  /** Finishes the request in flight, for at most ten seconds. Never rejects. */
-  stop: () => Promise<void>
-}
+/** Stopping finishes the request in flight, for at most ten seconds. */
+export type Adapter = Workload & { readonly status: Readonly<Status> }
 export type AdapterOptions = {
   readonly config: Config
   readonly log: Logger
@@ -40,12 +35,12 @@ export async function startAdapter({
   const stopping = new AbortController()
   const abort = new AbortController()
   const token = rotatingFile(config.tokenFile)
-  const server = await startHealthServer(config.bindAddress, config.port, () =>
-    token.read().then(
-      () => true,
-      () => false,
-    ),
-  )
+  const server = await startHealthServer({
+    address: config.bindAddress,
+    port: config.port,
+    isReady: () => token.isReadable(),
+    state: () => ({ version: VERSION }),
+  })
   const shared = { baseUrl: config.apiUrl, token, clock, timeoutMs: TIMEOUT_MS, abort: abort.signal }
   const api = createApi({ ...shared, ca: optionalFile(config.apiCaFile) })
   const source = createOpenSearchSource(sourceOptions(config, abort.signal))

@@ -1,33 +1,7 @@
-import { timestamp } from '@service/domain'
-import type { Clock } from '@service/domain'
-import { AdapterConfig, Checkpoint, EventBatchResult, HeartbeatAnswer, Problem, ROUTES } from '@service/wire'
+import { createApiClient } from '@service/pod'
+import type { ApiClientOptions } from '@service/pod'
+import { AdapterConfig, Checkpoint, EventBatchResult, HeartbeatAnswer, ROUTES } from '@service/wire'
 import type { CheckpointUpdate, Heartbeat } from '@service/wire'
-import * as v from 'valibot'
-import type { RotatingFile } from './files.ts'
-import { createHttpClient } from './http.ts'
-import type { HttpAnswer } from './http.ts'
-
-/** What stands between the adapter and the API; each has a consequence of its own. */
-export type ApiFailure =
-  | 'unreachable'
-  | 'unavailable'
-  | 'unauthorized'
-  | 'too_large'
-  | 'failing'
-  | 'rejecting'
-  | 'invalid_answer'
-  | 'token_unreadable'
-
-export class ApiError extends Error {
-  override readonly name = 'ApiError'
-  readonly failure: ApiFailure
-  readonly retryAfterMs: number | undefined
-  constructor(failure: ApiFailure, message: string, retryAfterMs?: number, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.failure = failure
-    this.retryAfterMs = retryAfterMs
-  }
-}
 
 /** The routes of the API that an adapter calls. Every method rejects with an ApiError. */
 export type Api = {
@@ -40,136 +14,16 @@ export type Api = {
   close: () => void
 }
 
-export type ApiOptions = {
-  readonly baseUrl: URL
-  readonly token: RotatingFile
-  readonly ca: RotatingFile | undefined
-  readonly clock: Clock
-  readonly timeoutMs: number
-  /** Gives up requests that are in flight. */
-  readonly abort: AbortSignal
-}
-
-const TOKEN = /^[\x21-\x7E]{1,8192}$/
-
-export function createApi(options: ApiOptions): Api {
-  const http = createHttpClient()
-  const call = async <const S extends v.GenericSchema>(
-    route: { readonly method: string; readonly path: string },
-    schema: S,
-    body?: string,
-    query = '',
-  ): Promise<v.InferOutput<S>> => {
-    const token = await readToken(options)
-    const base = options.baseUrl.href.replace(/\/$/, '')
-    const answer = await http
-      .send(
-        {
-          method: route.method as 'GET' | 'POST' | 'PUT',
-          url: new URL(`${base}${route.path}${query}`),
-          headers: {
-            accept: 'application/json',
-            authorization: `Bearer ${token}`,
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          },
-          ...(body === undefined ? {} : { body }),
-          timeoutMs: options.timeoutMs,
-          signal: options.abort,
-        },
-        await readCa(options),
-      )
-      .catch((error: unknown) => {
-        throw new ApiError('unreachable', `the API does not answer: ${reasonOf(error)}`, undefined, error)
-      })
-    if (answer.status === 401 || answer.status === 403) options.token.forget()
-    if (answer.status !== 200) throw failureOf(answer, options.clock())
-    return readAnswer(schema, answer.text)
-  }
+export function createApi(options: ApiClientOptions): Api {
+  const { call, close } = createApiClient(options)
   return {
-    heartbeat: (beat) => call(ROUTES['adapter.health'], HeartbeatAnswer, JSON.stringify(beat)),
-    sendEvents: (body) => call(ROUTES['adapter.events'], EventBatchResult, body),
+    heartbeat: (beat) => call(ROUTES['adapter.health'], HeartbeatAnswer, { body: JSON.stringify(beat) }),
+    sendEvents: (body) => call(ROUTES['adapter.events'], EventBatchResult, { body }),
     config: () => call(ROUTES['adapter.config'], AdapterConfig),
     checkpoint: (source) =>
-      call(ROUTES['adapter.checkpoint.get'], Checkpoint, undefined, `?source=${encodeURIComponent(source)}`),
-    moveCheckpoint: (update) => call(ROUTES['adapter.checkpoint.put'], Checkpoint, JSON.stringify(update)),
-    close: () => http.close(),
+      call(ROUTES['adapter.checkpoint.get'], Checkpoint, { query: `?source=${encodeURIComponent(source)}` }),
+    moveCheckpoint: (update) =>
+      call(ROUTES['adapter.checkpoint.put'], Checkpoint, { body: JSON.stringify(update) }),
+    close,
   }
-}
-
-async function readToken({ token }: ApiOptions): Promise<string> {
-  const text = await token.read().catch((error: unknown) => {
-    throw new ApiError('token_unreadable', `the token cannot be read: ${reasonOf(error)}`, undefined, error)
-  })
-  if (!TOKEN.test(text)) throw new ApiError('token_unreadable', 'the file of the token holds no token')
-  return text
-}
-
-async function readCa({ ca }: ApiOptions): Promise<string | undefined> {
-  return ca?.read().catch((error: unknown) => {
-    throw new ApiError(
-      'unreachable',
-      `the CA of the API cannot be read: ${reasonOf(error)}`,
-      undefined,
-      error,
-    )
-  })
-}
-
-function readAnswer<const S extends v.GenericSchema>(schema: S, text: string): v.InferOutput<S> {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch (error) {
-    throw new ApiError('invalid_answer', 'the API answered something that is not JSON', undefined, error)
-  }
-  const result = v.safeParse(schema, body)
-  if (result.success) return result.output
-  const where = v.getDotPath(result.issues[0]) ?? 'its root'
-  throw new ApiError('invalid_answer', `the answer of the API is not understood at ${where}`)
-}
-
-const FAILURES: Readonly<Record<number, ApiFailure>> = {
-  401: 'unauthorized',
-  403: 'unauthorized',
-  408: 'unavailable',
-  413: 'too_large',
-  429: 'unavailable',
-  502: 'unavailable',
-  503: 'unavailable',
-  504: 'unavailable',
-}
-
-function failureOf({ status, headers, text }: HttpAnswer, now: Date): ApiError {
-  const failure = FAILURES[status] ?? (status >= 500 ? 'failing' : 'rejecting')
-  const code = problemCode(text)
-  const what = code === undefined ? String(status) : `${status} ${code}`
-  return new ApiError(failure, `the API answered ${what}`, retryAfterMs(headers['retry-after'], now))
-}
-
-function problemCode(text: string): string | undefined {
-  try {
-    const result = v.safeParse(v.pick(Problem, ['code']), JSON.parse(text))
-    return result.success ? result.output.code : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const MAX_RETRY_AFTER_MS = 5 * 60_000
-
-/** `Retry-After` in both of its forms: seconds, or a date. */
-export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
-  if (header === undefined) return undefined
-  const millis = /^\d{1,9}$/.test(header.trim())
-    ? Number(header) * 1_000
-    : Date.parse(header) - Date.parse(timestamp(now))
-  return Number.isNaN(millis) ? undefined : Math.min(Math.max(millis, 0), MAX_RETRY_AFTER_MS)
-}
-
-/** What went wrong in a few words that hold no secret: the code of a system error, or its message. */
-export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown'
-  if (error.name === 'AbortError' || error.name === 'TimeoutError') return 'it took too long'
-  const { code } = error as NodeJS.ErrnoException
-  return code ?? error.message
 }

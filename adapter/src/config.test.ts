@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { ConfigError, help, parse, VARIABLES } from './config.ts'
+import { ConfigError } from '@service/pod'
+import { help, parse, VARIABLES } from './config.ts'
 import { VERSION } from './version.ts'
 
 const MINIMAL = {

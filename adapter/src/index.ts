@@ -1,3 +1,3 @@
 export { startAdapter, type Adapter, type AdapterOptions } from './adapter.ts'
-export { ConfigError, parse, VARIABLES, type Config } from './config.ts'
+export { parse, VARIABLES, type Config } from './config.ts'
 export { mapAlert } from './map.ts'

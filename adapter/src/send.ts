@@ -1,9 +1,9 @@
+import { ApiError } from '@service/pod'
+import type { Retrying } from '@service/pod'
 import type { EventBatchResult } from '@service/wire'
-import { ApiError } from './api.ts'
 import type { Api } from './api.ts'
 import { bodyOf, halves } from './batch.ts'
 import type { Encoded } from './batch.ts'
-import type { Retrying } from './retry.ts'
 
 export type EventResult = EventBatchResult['results'][number]
 export type Answered = { readonly encoded: Encoded; readonly result: EventResult }

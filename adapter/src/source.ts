@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import { Client, errors } from '@opensearch-project/opensearch'
+import { reasonOf } from '@service/pod'
+import type { RotatingFile } from '@service/pod'
 import * as v from 'valibot'
-import { reasonOf } from './api.ts'
-import type { RotatingFile } from './files.ts'
 import type { Hit } from './map.ts'
 
 /** `time` is the document's `timestamp` in milliseconds, by which documents are ordered. */

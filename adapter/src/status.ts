@@ -1,4 +1,4 @@
-import type { ApiFailure } from './api.ts'
+import type { ApiFailure } from '@service/pod'
 import type { SourceFailure } from './source.ts'
 
 /** What the adapter knows of itself; written by the forwarder, read by heartbeats. Moments in milliseconds. */

@@ -1,12 +1,12 @@
 import { DelegateBackoff, handleWhen, retry, wrap } from 'cockatiel'
 import type { IRetryBackoffContext } from 'cockatiel'
-import { ApiError } from './api.ts'
-import type { ApiFailure } from './api.ts'
+import { ApiError } from './api-client.ts'
+import type { ApiFailure } from './api-client.ts'
 
 export type RetryTimes = { readonly firstMs: number; readonly maxMs: number }
 export const RETRY_TIMES: RetryTimes = { firstMs: 500, maxMs: 30_000 }
 
-/** Doubling, with the upper half random, so that many adapters do not come back together. */
+/** Doubling, with the upper half random, so that many workloads do not come back together. */
 export function backoffMs(attempt: number, { firstMs, maxMs }: RetryTimes, random = Math.random()): number {
   const full = Math.min(firstMs * 2 ** Math.min(attempt - 1, 30), maxMs)
   return Math.round(full / 2 + (full / 2) * random)
