@@ -153,7 +153,15 @@ async function drill(connection: Connection): Promise<boolean> {
   return results.every(Boolean) && locked === 1
 }
 
-const world = await startTemporarySystem('login')
-const held = await drill(world.system.connection()).finally(() => world.end())
+async function main(): Promise<boolean> {
+  const world = await startTemporarySystem('login')
+  try {
+    return await drill(world.system.connection())
+  } finally {
+    await world.end()
+  }
+}
+
+const held = await main()
 console.log(held ? 'all held' : 'something did not hold')
 process.exit(held ? 0 : 1)
