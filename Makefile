@@ -4,7 +4,7 @@ NODE := node_modules/.bin/node
 SYSTEM := $(NODE) dev/src/system/main.ts
 STAMP := node_modules/.installed
 
-.PHONY: help demo up down reset test test-unit test-system e2e verify format generate tools drill-crash drill-isolation drill-login drill-postgres drill-watch
+.PHONY: help demo up down reset test test-unit test-system e2e verify format generate tools drill-crash drill-isolation drill-leader drill-login drill-postgres drill-watch
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,11 +42,14 @@ format: $(STAMP) ## Format the code
 generate: $(STAMP) ## Write the generated files anew
 	@$(NODE) scripts/generate.ts
 
-drill-crash: $(STAMP) ## Kill the API at every named moment of a tenant's way, ten times each
+drill-crash: $(STAMP) ## Kill API and operator at every named moment of a tenant's way, ten times each
 	@$(NODE) dev/src/drills/crash.ts --rounds 10
 
 drill-isolation: $(STAMP) ## Share a pool of two among ten tenants through every failure: no foreign row
 	@$(NODE) dev/src/drills/isolation.ts
+
+drill-leader: $(STAMP) ## Kill, end and stop the leading operator; what follows, and what it still sends (5 minutes)
+	@$(NODE) dev/src/drills/leader.ts
 
 drill-login: $(STAMP) ## Guess passwords: nothing tells known accounts from unknown ones, and nothing stands still
 	@$(NODE) dev/src/drills/login.ts

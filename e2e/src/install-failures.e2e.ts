@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { TenantDetail } from '@service/wire'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CANARY, createTenant, history, startWorld, until, untilActive, type World } from './harness.ts'
-import { WHOLE_HISTORY } from './history.ts'
+import { WHOLE_HISTORY } from '@service/dev'
 
 const CHART = fileURLToPath(new URL('../../charts/service-tenant', import.meta.url))
 /** What a chart might say of a Secret that it can read. */

@@ -1,8 +1,7 @@
-import { generateAlerts, loadAlerts, readAlertsFile, readSystemConfig } from '@service/dev'
+import { generateAlerts, loadAlerts, readAlertsFile, readSystemConfig, WHOLE_HISTORY } from '@service/dev'
 import type { LifecycleEvent, TenantDetail } from '@service/wire'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CANARY, createTenant, history, startWorld, until, untilActive, type World } from './harness.ts'
-import { WHOLE_HISTORY } from './history.ts'
 
 let world: World
 beforeAll(async () => {

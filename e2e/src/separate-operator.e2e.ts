@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTenant, history, startWorld, until, untilActive, type World } from './harness.ts'
-import { WHOLE_HISTORY } from './history.ts'
+import { WHOLE_HISTORY } from '@service/dev'
 
 let world: World
 beforeAll(async () => {

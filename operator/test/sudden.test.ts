@@ -9,6 +9,7 @@ import type { Tenant } from '@service/crds'
 import { LEADER_LEASE_NAME, namespaceOf } from '@service/domain'
 import { LEASES, SECRETS } from '@service/kube'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { isAlive, recordingHelm } from '../../dev/src/testing/recording-helm.ts'
 import { startWireProxy } from '../../dev/src/wire-proxy/index.ts'
 import type { WireProxy } from '../../dev/src/wire-proxy/index.ts'
 import type { Lease } from '../src/lease.ts'
@@ -80,10 +81,10 @@ describe('an operator that ends or stops without a warning', () => {
       40_000,
     )
     const pid = Number(await readFile(pidFile, 'utf8'))
-    expect(await isRunning(pid)).toBe(true)
+    expect(isAlive(pid)).toBe(true)
     const killedAt = performance.now()
     child.kill('SIGKILL')
-    await eventually('helm is gone', async () => !(await isRunning(pid)), 3_000)
+    await eventually('helm is gone', async () => !isAlive(pid), 3_000)
     console.info(`helm is gone ${Math.round(performance.now() - killedAt)} ms after its parent`)
     release()
     await sleep(500)
@@ -99,11 +100,11 @@ describe('an operator that ends or stops without a warning', () => {
   })
 
   it('that is stopped in the middle of helm loses it before another one leads', async () => {
-    const runs = await recordingHelm(bed)
+    const runs = await recordingHelm(bed.tools.helm, bed.directory)
     const slow = { resource: 'deployments', kinds: ['other'], fault: { type: 'delay', ms: 6_000 } } as const
     const release = proxy.fault(slow)
     const before = await holder()
-    const child = spawnOperator({ SERVICE_HELM: runs.helm })
+    const child = spawnOperator({ SERVICE_HELM: runs.command })
     await leads(before)
     await create('halted')
     await eventually(
@@ -114,14 +115,14 @@ describe('an operator that ends or stops without a warning', () => {
     const [pid = 0] = await runs.pids()
     child.kill('SIGSTOP')
     const stoppedAt = performance.now()
-    const follower = await bed.startOperator({ ...QUICK, SERVICE_HELM: runs.helm })
+    const follower = await bed.startOperator({ ...QUICK, SERVICE_HELM: runs.command })
     let goneAt = 0
-    const gone = eventually('helm is gone', async () => !(await isRunning(pid)), 20_000).then(() => {
+    const gone = eventually('helm is gone', async () => !isAlive(pid), 20_000).then(() => {
       goneAt = performance.now()
     })
     await eventually('the follower leads', () => follower.isLeader(), 20_000)
     const tookOverAt = performance.now()
-    expect(await isRunning(pid)).toBe(false)
+    expect(isAlive(pid)).toBe(false)
     await gone
     const ms = (at: number): number => Math.round(at - stoppedAt)
     console.info(`leader stopped: helm gone after ${ms(goneAt)} ms, next leader after ${ms(tookOverAt)} ms`)
@@ -211,18 +212,3 @@ describe('an operator that ends or stops without a warning', () => {
     await follower.stop()
   }, 120_000)
 })
-
-/** Real helm that writes down under which pid it runs. */
-async function recordingHelm(bed: TestBed) {
-  const list = join(bed.directory, 'helm.pids')
-  const helm = join(bed.directory, 'recording-helm')
-  await writeFile(helm, `#!/bin/sh\necho $$ >> ${list}\nexec ${bed.tools.helm} "$@"\n`, { mode: 0o755 })
-  const pids = async (): Promise<number[]> => (await readFile(list, 'utf8')).trim().split('\n').map(Number)
-  return { helm, pids }
-}
-
-/** A dead process that nobody has collected yet runs no more. */
-async function isRunning(pid: number): Promise<boolean> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
-  return stat !== null && !stat.slice(stat.lastIndexOf(')')).startsWith(') Z')
-}

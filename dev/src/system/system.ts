@@ -5,7 +5,7 @@ import { removeConnection, writeConnection } from './connection.ts'
 import type { Connection } from './connection.ts'
 import type { SystemConfig } from './config.ts'
 import type { ProcessRecord } from '../process.ts'
-import { systemUrls } from './environment.ts'
+import { operatorEnvironment, systemUrls } from './environment.ts'
 import { keep } from './kept.ts'
 import type { SystemFacts } from './facts.ts'
 import { SupervisedUnit } from './supervisor.ts'
@@ -21,6 +21,8 @@ export type System = {
   start(name: UnitName): Promise<void>
   /** Kills one part's processes; the supervisor starts it again. */
   kill(name: UnitName, signal?: NodeJS.Signals): void
+  /** What a further operator of this system has to be started with. */
+  operatorEnvironment(): Readonly<Record<string, string>>
   shutdown(): Promise<void>
 }
 
@@ -88,6 +90,10 @@ export async function startSystem(
     start: (name) => unitOf(name).start(),
     kill: (name, signal = 'SIGKILL') => {
       for (const record of unitOf(name).records()) process.kill(record.pid, signal)
+    },
+    operatorEnvironment: () => {
+      const { kubeconfig } = connection()
+      return operatorEnvironment({ kept, kubeconfig, tools })
     },
     shutdown,
   }

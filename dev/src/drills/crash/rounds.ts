@@ -2,26 +2,11 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Failpoint } from '@service/domain'
 import { generateAlerts, loadAlerts } from '../../alerts/index.ts'
+import { RETRIED_HISTORY, WHOLE_HISTORY } from '../../history.ts'
 import { RestError } from '../../system/rest.ts'
-import {
-  changedSecrets,
-  create,
-  HISTORY,
-  historyOf,
-  read,
-  RETRIED_HISTORY,
-  secretsOf,
-  until,
-  untilActive,
-} from './tenants.ts'
+import { changedSecrets, create, historyOf, read, secretsOf, until, untilActive } from './tenants.ts'
 import type { CrashWorld } from './world.ts'
 
-/** What the life of a tenant from creation to `active` does not come by, and why. */
-export const UNREACHED: { readonly [F in Failpoint]?: string } = {
-  'operator.teardown.uninstalled': 'no verb orders a teardown yet',
-  'operator.teardown.namespace_deleted': 'no verb orders a teardown yet',
-  'operator.finalizer.removed': 'no verb orders a teardown yet',
-}
 /** Reached by a tenant whose chart is broken and then repaired. */
 export const BROKEN: readonly Failpoint[] = [
   'api.retry.committed',
@@ -127,7 +112,7 @@ export async function faultsOf(
   before: ReadonlyMap<string, string>,
   retried = false,
 ): Promise<string[]> {
-  const wanted = retried ? RETRIED_HISTORY : HISTORY
+  const wanted = retried ? RETRIED_HISTORY : WHOLE_HISTORY
   const last = wanted.at(-1) ?? ''
   await until(`the history of ${slug}`, async () => (await historyOf(world, id)).includes(last), 10_000)
   const history = await historyOf(world, id)

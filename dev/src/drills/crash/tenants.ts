@@ -4,35 +4,6 @@ import type { Tenant, TenantDetail } from '@service/wire'
 import { RestError } from '../../system/rest.ts'
 import type { CrashWorld } from './world.ts'
 
-/** What every tenant goes through, once each and in this order. */
-const INSTALLED = [
-  'step.started namespace',
-  'step.done namespace',
-  'step.started secrets',
-  'step.done secrets',
-  'step.started release',
-]
-const REST = [
-  'step.done release',
-  'state.changed pending>provisioning',
-  'step.started workloads',
-  'step.done workloads',
-  'step.started heartbeat',
-  'step.done heartbeat',
-  'state.changed provisioning>active',
-]
-export const HISTORY: readonly string[] = ['tenant.created none>pending', ...INSTALLED, ...REST]
-/** The same after one failed installation; rows that the API writes come before those of the operator. */
-export const RETRIED_HISTORY: readonly string[] = [
-  'tenant.created none>pending',
-  'retry.requested',
-  ...INSTALLED,
-  'step.failed release',
-  'rolled_back release',
-  ...INSTALLED,
-  ...REST,
-]
-
 export const until = <T>(
   what: string,
   attempt: () => Promise<T | undefined | false>,

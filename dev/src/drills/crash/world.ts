@@ -17,6 +17,8 @@ export type CrashWorld = {
   readonly system: System
   readonly sql: postgres.Sql
   readonly rest: RestSession
+  /** For files of the drill's own. */
+  readonly directory: string
   /** A copy of the tenant chart, to be broken and repaired. */
   readonly chart: string
   /** Each start of the API takes the first of these as the moment of its death; without one it lives. */
@@ -30,10 +32,10 @@ export type CrashWorld = {
 }
 
 /** A quick successor: the lease of a killed leader has to run out first. */
-const LEASE_SECONDS = '3'
+export const LEASE_SECONDS = '3'
 
-/** A system of its own with the operator inside the API, in temporary folders, whose API dies at ordered moments. */
-export async function startCrashWorld(): Promise<CrashWorld> {
+/** A system of its own in temporary folders, by default with the operator inside the API, whose API dies at ordered moments. */
+export async function startCrashWorld({ separateOperator = false } = {}): Promise<CrashWorld> {
   const directory = await mkdtemp(join(tmpdir(), 'service-crash-'))
   const dataDir = join('/var/tmp', directory.split('/').at(-1) ?? '')
   const chart = join(directory, 'chart')
@@ -44,7 +46,7 @@ export async function startCrashWorld(): Promise<CrashWorld> {
   const lines: string[] = []
   const config = {
     ...readSystemConfig(),
-    separateOperator: false,
+    separateOperator,
     paths: { dataDir, localDir: join(directory, 'local') },
     extraEnv: () => {
       starts += 1
@@ -67,6 +69,7 @@ export async function startCrashWorld(): Promise<CrashWorld> {
     system,
     sql,
     rest: await signIn(system.connection()),
+    directory,
     chart,
     deaths,
     armed: () => armed,
