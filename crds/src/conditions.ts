@@ -45,6 +45,7 @@ export const CONDITION_REASONS = [
   'NotDrifted',
   'Drifted',
   'ApiError',
+  'Refused',
 ] as const
 
 /** `metav1.Condition` with the types and reasons of a Tenant. */

@@ -10,7 +10,7 @@ import { observe } from './observe.ts'
 import type { Observed } from './observe.ts'
 import { assess, isPaused, plan, rollbackOf } from './plan.ts'
 import type { Next, Verdicts } from './plan.ts'
-import { lostNamespace, nextStatus, sameStatus, willDegrade, withCondition } from './status.ts'
+import { lostNamespace, nextStatus, sameStatus, willDegrade, withCondition, withRefusal } from './status.ts'
 import type { StatusInput, StepFailure } from './status.ts'
 import { evidenceOf, withEvidence } from './steps/evidence.ts'
 import { namespaceStep } from './steps/namespace.ts'
@@ -76,17 +76,14 @@ function withReady(context: ReconcileContext, tenant: Tenant, draft: ConditionDr
   return withCondition(tenant, new Map([['Ready', draft]]), context.clock())
 }
 
-/** A cluster that refuses to be looked at is told of; what it cannot be asked is no failure of a step. */
+/** A cluster that refuses to be looked at is told of, and looked at again: nothing is rolled back for it. */
 async function look(context: ReconcileContext, tenant: Tenant): Promise<Observed> {
   try {
     return await observe(context, tenant)
   } catch (error) {
     const judgement = judge('namespace', error)
     if (judgement.kind === 'failed') {
-      const { message } = judgement.failure
-      const draft = (status: 'True' | 'False') => ({ status, reason: 'ApiError', message }) as const
-      const drafts = new Map([['Ready', draft('False')] as const, ['Stalled', draft('True')] as const])
-      await writeStatus(context, tenant, withCondition(tenant, drafts, context.clock()))
+      await writeStatus(context, tenant, withRefusal(tenant, judgement.failure.message, context.clock()))
     }
     throw error
   }

@@ -10,7 +10,7 @@ import { appendEntries, cutEvidence } from './journal.ts'
 import type { Observation } from './observation.ts'
 import { assess, plan, planTeardown, teardownOrdered } from './plan.ts'
 import type { Next } from './plan.ts'
-import { lostNamespace, nextStatus, sameStatus } from './status.ts'
+import { lostNamespace, nextStatus, sameStatus, withRefusal } from './status.ts'
 import type { StepFailure } from './status.ts'
 
 const T0 = Date.parse('2026-01-01T00:00:00Z')
@@ -389,5 +389,31 @@ describe('the journal', () => {
         },
       ),
     )
+  })
+})
+
+describe('a cluster that refuses to be looked at', () => {
+  const refused = (tenant: Tenant, seconds = 1): Tenant => ({
+    ...tenant,
+    status: withRefusal(tenant, 'secrets is forbidden', at(seconds)),
+  })
+  it('is the failure until a look succeeds, told once, and rolls nothing back', () => {
+    const [installed] = pass(fresh(), { ...NOTHING, namespace: OURS }, at(0))
+    const told = refused(installed)
+    expect(told.status?.failure).toMatchObject({ step: 'secrets', reason: 'Refused', retryToken: '0' })
+    expect(conditionOf(told, 'Stalled')).toBe('True Refused')
+    expect(sameStatus(told.status, withRefusal(told, 'secrets is forbidden', at(9)))).toBe(true)
+    const [healed, next] = pass(told, { ...NOTHING, namespace: OURS }, at(20))
+    expect(next).toEqual({ do: 'step', step: 'secrets' })
+    expect(healed.status?.failure).toBeUndefined()
+    expect(conditionOf(healed, 'Stalled')).toBeUndefined()
+    expect(story(healed)).toEqual(story(installed))
+  })
+  it('does not hide a failure that is being rolled back or waits for a retry', () => {
+    const failed = { step: 'release', reason: 'InstallFailed', message: 'no', evidence: '' } as const
+    const [tenant] = pass(fresh(), { ...NOTHING, namespace: OURS, outdatedSecrets: [] }, at(0), failed)
+    expect(refused(tenant).status?.failure).toMatchObject({ reason: 'InstallFailed' })
+    const retried = { ...tenant, spec: { ...tenant.spec, retryToken: '1' } }
+    expect(refused(retried).status?.failure).toMatchObject({ reason: 'InstallFailed' })
   })
 })

@@ -132,8 +132,13 @@ function nextFailure(input: StatusInput, phase: TenantState): TenantFailure | nu
   return former !== null && verdicts[former.step].todo === 'none' ? null : former
 }
 
-/** Reasons of verdicts that block; they hold as long as they are seen. */
-const BLOCKING: readonly ConditionReason[] = ['Conflict', 'ForeignOperation', 'InvalidConfiguration']
+/** Reasons that hold as long as they are seen. */
+const BLOCKING: readonly ConditionReason[] = [
+  'Conflict',
+  'ForeignOperation',
+  'InvalidConfiguration',
+  'Refused',
+]
 
 /** Before anything is installed, what blocks is the failure of the tenant; afterwards only conditions tell of it. */
 function blockedFailure(verdicts: Verdicts): Omit<StepFailure, 'evidence'> | undefined {
@@ -246,6 +251,26 @@ export function withCondition(
   const dated = dateConditions(former.conditions ?? [], drafts, generation, now)
   const kept = (former.conditions ?? []).filter(({ type }) => !drafts.has(type))
   return compact({ ...former, phase: former.phase ?? 'pending', conditions: [...dated, ...kept] })
+}
+
+/**
+ * The cluster refuses to be looked at: the present status with that as its failure, until a look succeeds. A failure that
+ * a rollback goes by, or that waits for a retry, stays.
+ */
+export function withRefusal(tenant: Tenant, message: string, now: Date): TenantStatus {
+  const draft = (status: 'True' | 'False') => ({ status, reason: 'Refused', message }) as const
+  const drafts = new Map([['Ready', draft('False')] as const, ['Stalled', draft('True')] as const])
+  const status = withCondition(tenant, drafts, now)
+  const former = tenant.status?.failure ?? null
+  const past = retryRequested(tenant) && rollbackOf(tenant) !== 'open'
+  if (former !== null && former.reason !== 'Refused' && !past) return status
+  const { retryToken } = tenant.spec
+  if (former?.reason === 'Refused' && former.message === message && former.retryToken === retryToken)
+    return status
+  const done = (step: Step): boolean =>
+    tenant.status?.steps?.some((record) => record.step === step && record.status === 'done') === true
+  const step = STEPS.find((each) => !done(each)) ?? 'namespace'
+  return { ...status, failure: { step, reason: 'Refused', message, at: timestamp(now), retryToken } }
 }
 
 /** Evidence is worth collecting when this pass would degrade the tenant. */

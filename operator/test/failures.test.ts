@@ -1,9 +1,8 @@
-import { execFile, spawn } from 'node:child_process'
-import { cp, readFile, writeFile } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { TENANTS } from '@service/crds'
 import type { Tenant } from '@service/crds'
 import { namespaceOf } from '@service/domain'
@@ -11,7 +10,7 @@ import type { Failpoint } from '@service/domain'
 import { createKubeClient, DEPLOYMENTS, NAMESPACES } from '@service/kube'
 import type { KubeObject, ResourceType } from '@service/kube'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parse, stringify } from 'yaml'
+import { limitedAccount } from '../../dev/src/testing/limited-account.ts'
 import { baseEnv, CHART, eventually, INSTALL, readTenant, startTestBed, writeMaterial } from './cluster.ts'
 import type { TestBed } from './cluster.ts'
 import { conditionOf, story, tenantSpec } from './tenant.ts'
@@ -24,26 +23,6 @@ const QUOTAS: ResourceType = {
   plural: 'resourcequotas',
   namespaced: true,
 }
-const RBAC = 'rbac.authorization.k8s.io/v1'
-const ROLES: ResourceType = {
-  apiVersion: RBAC,
-  kind: 'ClusterRole',
-  plural: 'clusterroles',
-  namespaced: false,
-}
-const BINDINGS: ResourceType = {
-  apiVersion: RBAC,
-  kind: 'ClusterRoleBinding',
-  plural: 'clusterrolebindings',
-  namespaced: false,
-}
-const ACCOUNTS: ResourceType = {
-  apiVersion: 'v1',
-  kind: 'ServiceAccount',
-  plural: 'serviceaccounts',
-  namespaced: true,
-}
-
 const REFUSED_OBJECT = `apiVersion: v1
 kind: Service
 metadata: { name: refused }
@@ -179,9 +158,9 @@ describe('an installation that is refused', () => {
   })
 
   it('for want of rights is told and rolled back, and repaired by a retry when the rights are there', async () => {
-    const rights = await limitedAccount(bed)
+    const rights = await accountOf(bed)
     const kube = createKubeClient({ kubeconfigPath: rights.kubeconfig, userAgent: 'operator-test' })
-    await rights.grant({ namespaces: false })
+    await rights.grantAllBut('create namespaces')
     const operator = await bed.startOperator({ SERVICE_KUBECONFIG: rights.kubeconfig }, { kube })
     await create('powerless')
     await eventually('the failure is told', async () => {
@@ -192,7 +171,7 @@ describe('an installation that is refused', () => {
     expect(failed.status?.failure).toMatchObject({ step: 'namespace', reason: 'ApiError' })
     expect(failed.status?.failure?.message).toContain('forbidden')
     expect(conditionOf(failed, 'Stalled')).toBe('True ApiError')
-    await rights.grant({ namespaces: true })
+    await rights.grantAllBut()
     await sleep(1_500)
     expect((await tenant('powerless')).status?.phase).toBe('pending')
     await patchSpec('powerless', { revision: 2, retryToken: '1' })
@@ -201,20 +180,24 @@ describe('an installation that is refused', () => {
     await kube.close()
   })
 
-  it('is shown by the conditions when the operator may not even look, and passes by itself', async () => {
-    const rights = await limitedAccount(bed)
+  it('is told when the operator may not even look, rolls nothing back, and passes by itself', async () => {
+    const rights = await accountOf(bed)
     const kube = createKubeClient({ kubeconfigPath: rights.kubeconfig, userAgent: 'operator-test' })
-    await rights.grant({ namespaces: true, secrets: false })
+    await rights.grantAllBut('secrets')
     const operator = await bed.startOperator({ SERVICE_KUBECONFIG: rights.kubeconfig }, { kube })
     await create('blind')
     await eventually(
       'it is told',
-      async () => conditionOf(await tenant('blind'), 'Stalled') === 'True ApiError',
+      async () => conditionOf(await tenant('blind'), 'Stalled') === 'True Refused',
     )
-    expect((await tenant('blind')).status?.failure).toBeUndefined()
-    await rights.grant({ namespaces: true })
+    const { failure } = (await tenant('blind')).status ?? {}
+    expect(failure).toMatchObject({ step: 'namespace', reason: 'Refused', retryToken: '0' })
+    expect(failure?.message).toMatch(/secrets.*forbidden/)
+    await rights.grantAllBut()
     await phaseIs('blind', 'provisioning', 30_000)
     expect(conditionOf(await tenant('blind'), 'Stalled')).toBeUndefined()
+    expect((await tenant('blind')).status?.failure).toBeUndefined()
+    expect(ends(await tenant('blind'))).toEqual([])
     await operator.stop()
     await kube.close()
   })
@@ -236,48 +219,5 @@ describe('an installation that is refused', () => {
   })
 })
 
-/** An operator's service account whose rights can be taken away. */
-async function limitedAccount(bed: TestBed) {
-  const name = `limited-${crypto.randomUUID().slice(0, 8)}`
-  await bed.kube.create(ACCOUNTS, { metadata: { name, namespace: INSTALL } })
-  const rule = (apiGroups: string[], resources: string[], verbs: string[]) => ({
-    apiGroups,
-    resources,
-    verbs,
-  })
-  const role = (given: { namespaces: boolean; secrets?: boolean }) => {
-    const object = {
-      metadata: { name },
-      rules: [
-        rule(
-          [''],
-          ['namespaces'],
-          ['get', 'list', 'watch', 'patch', 'delete', ...(given.namespaces ? ['create'] : [])],
-        ),
-        ...(given.secrets === false ? [] : [rule([''], ['secrets'], ['*'])]),
-        rule(
-          [''],
-          ['pods', 'services', 'serviceaccounts', 'configmaps', 'persistentvolumeclaims', 'events'],
-          ['*'],
-        ),
-        rule(['apps', 'networking.k8s.io', 'policy', 'rbac.authorization.k8s.io'], ['*'], ['*']),
-        rule(['coordination.k8s.io', 'events.k8s.io', 'service.dev', 'batch', 'autoscaling'], ['*'], ['*']),
-        rule([''], ['resourcequotas', 'limitranges'], ['*']),
-      ],
-    }
-    return bed.kube.apply(ROLES, object, { fieldManager: 'test', force: true })
-  }
-  const binding = {
-    metadata: { name },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-    subjects: [{ kind: 'ServiceAccount', name, namespace: INSTALL }],
-  }
-  await bed.kube.create(BINDINGS, binding)
-  const args = ['--kubeconfig', bed.kubeconfigPath, '-n', INSTALL, 'create', 'token', name]
-  const { stdout } = await promisify(execFile)(bed.tools.kubectl, args)
-  const file = parse(await readFile(bed.kubeconfigPath, 'utf8')) as { users: { name: string }[] }
-  const users = file.users.map((user) => ({ name: user.name, user: { token: stdout.trim() } }))
-  const kubeconfig = join(bed.directory, `${name}.kubeconfig`)
-  await writeFile(kubeconfig, stringify({ ...file, users }), { mode: 0o600 })
-  return { kubeconfig, grant: role }
-}
+const accountOf = ({ kube, kubeconfigPath, tools, directory }: TestBed) =>
+  limitedAccount({ kube, kubeconfigPath, kubectl: tools.kubectl, namespace: INSTALL, directory })

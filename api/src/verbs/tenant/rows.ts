@@ -84,8 +84,10 @@ export type DetailOptions = {
 export function tenantDetail(rows: DetailRows, options: DetailOptions): TenantDetail {
   const { tenant, status, integration } = rows
   const wazuhHost = tenant.config.wazuh_ingress.hostname
+  const view = tenantView(tenant, rows.heartbeat, options.now)
   return {
-    ...tenantView(tenant, rows.heartbeat, options.now),
+    ...view,
+    error: view.error ?? unobservedError(tenant, status, options.now),
     conditions: (status?.conditions ?? []).map(conditionView),
     installation: rows.installation === null ? null : installationView(rows.installation),
     endpoints: {
@@ -99,6 +101,33 @@ export function tenantDetail(rows: DetailRows, options: DetailOptions): TenantDe
     config: tenant.config,
     steps: stepViews(status?.steps ?? []),
   }
+}
+
+/** An operator that works takes up a revision within seconds. */
+const UNOBSERVED_MS = 120_000
+
+/**
+ * What nobody can write into the resource: that the operator has not taken up the last order for long, because it does
+ * not run, or may not read or write Tenants. Seen at each read, and gone when the operator is back.
+ */
+export function unobservedError(
+  tenant: Pick<TenantRow, 'specRevision' | 'updatedAt' | 'deletedAt'>,
+  status: Pick<StatusRow, 'observedRevision' | 'conditions'> | null,
+  now: Date,
+): Tenant['error'] {
+  const behind = tenant.specRevision > (status?.observedRevision ?? 0)
+  if (!behind || tenant.deletedAt !== null) return null
+  if (now.getTime() - tenant.updatedAt.getTime() < UNOBSERVED_MS) return null
+  // It has looked, and says itself why it goes no further.
+  const told = status?.conditions.some(({ type, status: is, reason }) =>
+    type === 'Stalled' ? is === 'True' : reason === 'Paused',
+  )
+  if (told === true) return null
+  const at = timestamp(tenant.updatedAt)
+  const message =
+    `The operator has not taken up the order of ${at}: it does not run, does not reach the cluster, or may not ` +
+    'read Tenants or write their status. Its log tells which.'
+  return { step: 'namespace', reason: 'NotObserved', message, at }
 }
 
 const conditionView = (condition: TenantCondition): TenantDetail['conditions'][number] => ({
