@@ -51,7 +51,7 @@ export type Lease = KubeObject & {
   }
 }
 /** Somebody's renewal, as we saw it: its age is measured by our clock, not by the holder's. */
-type Sighting = { readonly mark: string; readonly at: number }
+type Sighting = { readonly mark: string; readonly at: number; readonly lastsMs: number }
 type Held = { readonly lease: Lease; readonly since: number }
 
 /** Campaigns until it is stopped: leads, loses, and campaigns again without leaving the process. */
@@ -80,9 +80,18 @@ async function campaign(options: ElectionOptions, state: State, stopping: AbortS
       await serve(options, state, attempt.held, stopping)
       sighting = undefined
     }
-    // Just after the other's lease has run out, and otherwise not in step with other candidates.
-    await pause(options.times.retryMs * (0.8 + 0.4 * Math.random()), stopping)
+    await pause(pauseMs(options.times, sighting), stopping)
   }
+}
+
+/**
+ * Not in step with other candidates, twice as often as a holder renews, so that a renewal is seen while it is young; and
+ * again just when what was seen has run out.
+ */
+function pauseMs({ retryMs }: LeaseTimes, sighting: Sighting | undefined): number {
+  const usual = retryMs * (0.4 + 0.2 * Math.random())
+  const left = sighting === undefined ? Infinity : sighting.at + sighting.lastsMs - monotonicMs()
+  return left > 0 ? Math.min(usual, left + 1) : usual
 }
 
 async function guarded<T>(
@@ -122,7 +131,8 @@ async function tryAcquire(
       return { held: { lease: await kube.create<Lease>(LEASES, lease, call), since } }
     }
     const mark = `${current.metadata.uid}/${current.metadata.resourceVersion}`
-    const sighting = known?.mark === mark ? known : { mark, at: monotonicMs() }
+    const lastsMs = (current.spec?.leaseDurationSeconds ?? 15) * 1_000
+    const sighting = known?.mark === mark ? known : { mark, at: monotonicMs(), lastsMs }
     if (!isFree(current, identity, sighting)) return { sighting }
     const spec = { ...mine, leaseTransitions: (current.spec?.leaseTransitions ?? 0) + 1 }
     return { held: { lease: await kube.replace<Lease>(LEASES, { ...current, spec }, call), since } }
@@ -136,8 +146,7 @@ async function tryAcquire(
 function isFree(lease: Lease, identity: string, sighting: Sighting): boolean {
   const holder = lease.spec?.holderIdentity ?? ''
   if (holder === '' || holder === identity) return true
-  const lastsMs = (lease.spec?.leaseDurationSeconds ?? 15) * 1_000
-  return monotonicMs() - sighting.at > lastsMs
+  return monotonicMs() - sighting.at > sighting.lastsMs
 }
 
 /** Leads and renews until the lease is lost, or, when the process stops, until the work has drained. */
