@@ -60,6 +60,12 @@ export type MigrateConfig = {
   readonly logLevel: ServeConfig['logLevel']
 }
 
+export type AuthCommandConfig = {
+  readonly database: ServeConfig['database']
+  /** As it is given; whether it is acceptable is the policy's business. */
+  readonly password: string | null
+}
+
 /** The environment of this process; the only place of the room that reads it. */
 export const processEnvironment = (): Environment => process.env
 const fromDisk: ReadFile = (path) => readFileSync(path, 'utf8')
@@ -77,10 +83,7 @@ export function parseServeConfig(env: Environment, readFile: ReadFile = fromDisk
     metricsListen: reader.read('SERVICE_METRICS_LISTEN', parse.listen),
     hosts,
     cookieSecure: reader.read('SERVICE_COOKIE_SECURE', parse.flag),
-    database: {
-      appUrl: reader.read('SERVICE_DATABASE_APP_URL', parse.postgresUrl),
-      msspUrl: reader.read('SERVICE_DATABASE_MSSP_URL', parse.postgresUrl),
-    },
+    database: readDatabase(reader),
     install: readInstall(reader),
     installNamespace: reader.read('SERVICE_INSTALL_NAMESPACE', parse.namespace),
     cluster: clusterOf(reader.read('SERVICE_KUBECONFIG', parse.anyText)),
@@ -124,6 +127,22 @@ export function parseMigrateConfig(env: Environment, readFile: ReadFile = fromDi
   const admin = email === null || password === null ? null : { email, password, mustChange }
   return { adminUrl, install, admin, logLevel }
 }
+
+/** Of `service-auth`, which runs in the pod of the service and with its variables. */
+export function parseAuthCommandConfig(env: Environment, readFile: ReadFile = fromDisk): AuthCommandConfig {
+  const reader = createReader(env, readFile)
+  const config = {
+    database: readDatabase(reader),
+    password: reader.optional('SERVICE_PASSWORD', parse.anyText),
+  }
+  reader.done()
+  return config
+}
+
+const readDatabase = (reader: Reader): ServeConfig['database'] => ({
+  appUrl: reader.read('SERVICE_DATABASE_APP_URL', parse.postgresUrl),
+  msspUrl: reader.read('SERVICE_DATABASE_MSSP_URL', parse.postgresUrl),
+})
 
 function readInstall(reader: Reader): Install {
   return {

@@ -95,6 +95,12 @@ export const VARIABLES = {
     fallback: 'true',
     about: 'Whether the first platform_admin has to change the password.',
   },
+  SERVICE_PASSWORD: {
+    expected: 'a text of 12 to 1024 characters',
+    fallback: '',
+    about: 'The new password, for `service-auth set-password` only.',
+    secret: true,
+  },
   SERVICE_MSSP_ID: { expected: 'a lower-case UUID', about: 'Id of the MSSP.' },
   SERVICE_MSSP_NAME: { expected: 'a text', fallback: 'MSSP', about: 'Name of the MSSP.' },
   SERVICE_INSTALL_ID: { expected: 'a lower-case UUID', about: 'Id of this install.' },

@@ -24,7 +24,11 @@ export const IMAGES: readonly ImageSpec[] = [
     room: 'api',
     repository: 'service/api',
     title: 'Service API with its operator',
-    entries: { main: 'api/src/main.ts', 'helm-guard': 'operator/src/helm/guard.ts' },
+    entries: {
+      main: 'api/src/main.ts',
+      'service-auth': 'api/src/service-auth/main.ts',
+      'helm-guard': 'operator/src/helm/guard.ts',
+    },
     files: {
       ...LEGAL,
       'roles.sql': 'api/src/db/roles.sql',
