@@ -8,6 +8,8 @@ export const AUDIT_ACTIONS = [
   'auth.lockout.triggered',
   'system.enter',
   'system.bootstrap',
+  'tenant.assume',
+  'tenant.leave',
   'tenant.create',
   'tenant.retry',
   'tenant.state_changed',

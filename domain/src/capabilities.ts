@@ -73,5 +73,11 @@ const TENANT: { readonly [R in TenantRole]: readonly TenantCapability[] } = {
 export const capabilitiesOf = (role: Role): readonly Capability[] =>
   isMsspRole(role) ? MSSP[role] : TENANT[role]
 
+const ACTING: readonly Capability[] = ['case.write', 'alert.write', 'review.decide']
+
+/** Whether a role may use a capability only in a tenant that it has entered (decision 5.10): an analyst who acts. */
+export const needsPin = (role: Role, capability: Capability): boolean =>
+  role === 'analyst' && ACTING.includes(capability)
+
 /** Sorted, as `permissions` of the Identity shows them (decision 2.5). */
 export const permissionsOf = (role: Role): readonly Capability[] => capabilitiesOf(role).toSorted()

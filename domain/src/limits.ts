@@ -12,6 +12,8 @@ export const SESSION = {
   absoluteMs: 12 * HOUR,
   idleMs: 30 * MINUTE,
   touchIntervalMs: MINUTE,
+  /** How long MSSP staff stay in a tenant that they have entered (decision 2.6). */
+  pinMs: 30 * MINUTE,
 } as const
 /** Decision 2.3. */
 export const LOGIN_LIMITER = { perIp: 100, perEmail: 30, windowMs: 15 * MINUTE, maxKeys: 10_000 } as const

@@ -7,6 +7,8 @@ export type MsspPrincipal = {
   readonly userId: string
   readonly role: MsspRole
   readonly tenantId: null
+  /** The tenant that the session has entered (decision 2.6). */
+  readonly currentTenant: string | null
   readonly sessionId: string | null
 }
 export type TenantPrincipal = {

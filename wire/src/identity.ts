@@ -1,6 +1,7 @@
 import { PASSWORD, ROLES } from '@service/domain'
 import * as v from 'valibot'
 import { strictObject } from './object.ts'
+import { Slug } from './tenant.ts'
 import { email, text, timestamp, uuid } from './text.ts'
 
 /** Decision 2.5. */
@@ -35,6 +36,13 @@ export const PasswordChangeRequest = strictObject({
   new_password: text(PASSWORD.minLength, PASSWORD.maxLength),
 })
 export type PasswordChangeRequest = v.InferOutput<typeof PasswordChangeRequest>
+
+/** S "AssumeTenantRequest": neither key leaves the tenant (decision 2.6). */
+export const AssumeTenantRequest = strictObject({
+  slug: v.optional(v.nullable(Slug)),
+  tenant_id: v.optional(v.nullable(uuid)),
+})
+export type AssumeTenantRequest = v.InferOutput<typeof AssumeTenantRequest>
 
 export const Ok = v.object({ ok: v.literal(true) })
 

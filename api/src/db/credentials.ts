@@ -140,6 +140,18 @@ export async function revokeSession(tx: Tx, id: string, now: Date): Promise<Ende
   return rows[0]
 }
 
+/** False when the session no longer lives, or is none of MSSP staff. */
+export async function pinSession(
+  tx: Tx,
+  id: string,
+  pin: { readonly tenantId: string; readonly until: Date } | null,
+  now: Date,
+): Promise<boolean> {
+  const rows = await tx.sql<{ ok: boolean }[]>`
+    select public.session_pin(${id}, ${pin?.tenantId ?? null}, ${pin?.until ?? null}, ${now}) as ok`
+  return only(rows).ok
+}
+
 export type CredentialReservation = {
   password_hash: string
   refused: boolean

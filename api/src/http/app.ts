@@ -40,7 +40,7 @@ export function createApp(deps: HttpDependencies): Hono<HttpEnv> {
   app.use(findRoute(table)) // 404 not_found, 405 method_not_allowed
   app.use(csrf()) // 403 csrf_failed
   app.use(identify(deps)) // 401 unauthenticated, invalid_token
-  app.use(authorize()) // 403 wrong_audience, password_change_required, capability_missing
+  app.use(authorize()) // 403 wrong_audience, password_change_required, capability_missing, tenant_pin_required
   app.use(requireTarget()) // 404 not_found
   app.use(readInput()) // 413, 415, 400, 422
   app.all('*', answer()) // 412, 409 and the deed itself

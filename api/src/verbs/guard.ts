@@ -4,6 +4,7 @@ import {
   capabilitiesOf,
   type MsspCapability,
   type MsspPrincipal,
+  needsPin,
   type Principal,
   ServiceError,
   type TenantCapability,
@@ -25,7 +26,14 @@ export function guardCapability(principal: Principal, access: Access): void {
   if (needed !== null && !hasCapability(principal, needed)) throw new ServiceError('capability_missing')
 }
 
-/** Audience and capability together, for the verbs of the MSSP side. */
+/** An analyst acts only in a tenant that the session has entered (decision 5.10). */
+export function guardPin(principal: Principal, access: Access): void {
+  if (access.kind !== 'mssp' || access.capability === null) return
+  if (principal.kind !== 'user' || principal.audience !== 'mssp' || principal.currentTenant !== null) return
+  if (needsPin(principal.role, access.capability)) throw new ServiceError('tenant_pin_required')
+}
+
+/** Audience, capability and pin together, for the verbs of the MSSP side. */
 export function guardMssp(
   principal: Principal,
   capability: MsspCapability,
@@ -33,6 +41,7 @@ export function guardMssp(
   const access = { kind: 'mssp', capability } as const
   guardAudience(principal, access)
   guardCapability(principal, access)
+  guardPin(principal, access)
 }
 
 /** Audience and capability together, for the verbs of the tenant side. */

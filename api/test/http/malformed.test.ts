@@ -44,6 +44,7 @@ const bodied = routes.filter(([, route]) => route.body !== undefined)
 /** A body that each route takes; the cases below break it in one place at a time. */
 const VALID: Readonly<Record<string, () => Record<string, unknown>>> = {
   'auth.login': () => ({ email: 'a@example.com', password: 'long enough it is' }),
+  'auth.assume-tenant': () => ({ slug: null, tenant_id: null }),
   'auth.password.change': () => ({ old_password: 'long enough it was', new_password: 'long enough it is' }),
   'mssp.tenants.create': () => ({ slug: 'never-made', display_name: 'Never made' }),
   'mssp.tenants.onboard': () => ({ slug: 'never-made', display_name: 'Never made' }),
@@ -56,6 +57,9 @@ const VALID: Readonly<Record<string, () => Record<string, unknown>>> = {
   'adapter.checkpoint.put': () => ({ cursor_ts: null, cursor_event_id: null }),
   'worker.runs.claim': () => ({ worker_id: 'worker-0' }),
 }
+
+/** Routes whose every member may be missing. */
+const ALL_OPTIONAL = new Set(['auth.assume-tenant'])
 
 /** Headers of somebody who may call the route. */
 function callerOf(route: Route): Record<string, string> {
@@ -125,10 +129,13 @@ describe.each(bodied)('%s', (id, route) => {
     ['a text', '"x"'],
     ['a list', '[]'],
     ['a list of objects', '[{}]'],
-    ['an empty object', '{}'],
     ['true', 'true'],
   ])('%s is no valid body', async (_, body) => {
     await refused(send(route, { body }), 'validation_failed')
+  })
+
+  test('an empty object is no valid body', async () => {
+    if (!ALL_OPTIONAL.has(id)) await refused(send(route, { body: '{}' }), 'validation_failed')
   })
 
   test.each([
@@ -169,7 +176,7 @@ describe.each(bodied)('%s', (id, route) => {
         for (const { pointer } of answer.body.errors as { pointer: string }[])
           expect(pointer.startsWith(`/${key}`)).toBe(true)
       }
-      if (key !== 'source') await refused(send(route, json(rest)), 'validation_failed')
+      if (!ALL_OPTIONAL.has(id)) await refused(send(route, json(rest)), 'validation_failed')
     }
   })
 

@@ -72,6 +72,7 @@ export const msspUser = (role: MsspRole = 'mssp_admin'): MsspPrincipal => ({
   userId: randomUUID(),
   role,
   tenantId: null,
+  currentTenant: null,
   sessionId: null,
 })
 

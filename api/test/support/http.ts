@@ -77,7 +77,15 @@ export function fakeSession(cookie: string, host: { readonly kind: 'mssp' | 'cus
   if ((audience === 'mssp') !== (host.kind === 'mssp')) return null
   const { userId } = FAKE
   const tenantId = audience === 'mssp' ? null : FAKE.tenantId
-  const principal = { kind: 'user', audience, userId, role, tenantId, sessionId: null } as UserPrincipal
+  const principal = {
+    kind: 'user',
+    audience,
+    userId,
+    role,
+    tenantId,
+    currentTenant: null,
+    sessionId: null,
+  } as UserPrincipal
   const expiry = new Date(Date.now() + 3_600_000)
   const session = {
     id: randomUUID(),
@@ -124,6 +132,7 @@ export async function startHttp(fixture: Fixture, change: Partial<HttpDependenci
     'auth.login': reached,
     'auth.logout': reached,
     'auth.me': reached,
+    'auth.assume-tenant': reached,
     'auth.password.change': reached,
     'mssp.me': reached,
     'tenant.me': reached,

@@ -27,6 +27,7 @@ const principal = (user: { id: string }, role: string, tenantId: string | null =
     userId: user.id,
     role,
     tenantId,
+    currentTenant: null,
     sessionId: null,
   }) as UserPrincipal
 

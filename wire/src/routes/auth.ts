@@ -1,4 +1,11 @@
-import { Identity, LoginRequest, LoginResponse, Ok, PasswordChangeRequest } from '../identity.ts'
+import {
+  AssumeTenantRequest,
+  Identity,
+  LoginRequest,
+  LoginResponse,
+  Ok,
+  PasswordChangeRequest,
+} from '../identity.ts'
 import { type Route, mssp, noQuery, publicAccess, session, tenant } from './route.ts'
 
 export const AUTH_ROUTES = {
@@ -32,6 +39,16 @@ export const AUTH_ROUTES = {
     status: 200,
     response: Identity,
     whileMustChange: true,
+    internalModeOnly: true,
+  },
+  'auth.assume-tenant': {
+    method: 'POST',
+    path: '/api/auth/assume-tenant',
+    summary: 'Enter a tenant for 30 minutes, or leave it; the session stays the own one',
+    access: mssp('tenant.assume'),
+    body: AssumeTenantRequest,
+    status: 200,
+    response: Identity,
     internalModeOnly: true,
   },
   'auth.password.change': {

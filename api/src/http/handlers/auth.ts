@@ -1,5 +1,12 @@
 import { type Clock, ServiceError } from '@service/domain'
-import { type AuthContext, changePassword, describeIdentity, login, logout } from '../../verbs/auth/index.ts'
+import {
+  assumeTenant,
+  type AuthContext,
+  changePassword,
+  describeIdentity,
+  login,
+  logout,
+} from '../../verbs/auth/index.ts'
 import { clearedSessionCookie, sessionCookie } from '../cookies.ts'
 import type { Client, Handlers } from '../types.ts'
 
@@ -27,6 +34,9 @@ export const authHandlers = ({ context, clock, cookieSecure }: AuthDependencies)
     'auth.me': async ({ session }) => ({ body: await describeIdentity(context, session) }),
     'mssp.me': async ({ session }) => ({ body: await describeIdentity(context, session) }),
     'tenant.me': async ({ session }) => ({ body: await describeIdentity(context, session) }),
+    'auth.assume-tenant': async ({ principal, session, body, client: { requestId } }) => ({
+      body: await assumeTenant(context, { principal, session, requestId, target: body }),
+    }),
     'auth.password.change': async ({ principal, session, body, client }) => {
       const { requestId } = client
       await changePassword(context, { principal, session, ...body, requestId })

@@ -1,10 +1,10 @@
 import { ServiceError } from '@service/domain'
 import type { MiddlewareHandler } from 'hono'
 import * as v from 'valibot'
-import { guardAudience, guardCapability } from '../../verbs/guard.ts'
+import { guardAudience, guardCapability, guardPin } from '../../verbs/guard.ts'
 import type { HttpEnv } from '../types.ts'
 
-/** Audience, then the forced password change, then capability. (The pin comes after them with the routes that have one.) */
+/** Audience, then the forced password change, then capability, then the pin. */
 export const authorize = (): MiddlewareHandler<HttpEnv> => async (c, next) => {
   const { route } = c.get('matched')
   const identity = c.get('identity')
@@ -13,6 +13,7 @@ export const authorize = (): MiddlewareHandler<HttpEnv> => async (c, next) => {
     if (identity.session?.mustChange === true && route.whileMustChange !== true)
       throw new ServiceError('password_change_required')
     guardCapability(identity.principal, route.access)
+    guardPin(identity.principal, route.access)
   }
   await next()
 }

@@ -1,3 +1,5 @@
+export { assumeTenant } from './assume-tenant.ts'
+export type { AssumeTenant } from './assume-tenant.ts'
 export { changePassword } from './change-password.ts'
 export type { PasswordChange } from './change-password.ts'
 export type { AuthContext, AuthHost } from './context.ts'

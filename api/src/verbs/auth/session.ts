@@ -72,10 +72,13 @@ export function principalOf(user: {
   readonly role: Role
   readonly tenantId: string | null
   readonly id: string | null
+  readonly pinned?: SessionRecord['pinned']
 }): UserPrincipal {
   const { userId, role, tenantId } = user
   const common = { kind: 'user', userId, sessionId: user.id } as const
-  if (isMsspRole(role) && tenantId === null) return { ...common, audience: 'mssp', role, tenantId }
+  const currentTenant = user.pinned?.tenantId ?? null
+  if (isMsspRole(role) && tenantId === null)
+    return { ...common, audience: 'mssp', role, tenantId, currentTenant }
   if (!isMsspRole(role) && tenantId !== null) return { ...common, audience: 'tenant', role, tenantId }
   throw new Error(`user ${userId} has a role of the other side`)
 }
