@@ -52,6 +52,7 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
       customerUrl: (slug) => customerOrigin(hosts, slug),
       fingerprintKey: config.keys.fingerprint,
     },
+    audit: { db },
     users: { db, clock, authMode, hashPassword },
     adapter: {
       db,

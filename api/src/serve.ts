@@ -7,6 +7,7 @@ import type { ServeConfig } from './config/index.ts'
 import { type Context, createContext } from './context.ts'
 import { checkDatabase } from './db/database.ts'
 import { appListener, type HttpServer, startHttpServer } from './http/server.ts'
+import { startAuditRetentionJob } from './jobs/audit-retention.ts'
 import type { Job } from './jobs/loop.ts'
 import { startOrphanSecretsJob } from './jobs/orphan-secrets.ts'
 import { type ApiMetrics, createFleetGauges, createMetrics } from './metrics.ts'
@@ -52,7 +53,10 @@ export async function startService(options: {
   const metrics = createMetrics(VERSION, config.authMode)
   const stopping = new AbortController()
   const projector = cluster === null ? null : startProjectorOf(context, cluster)
-  const job = cluster === null ? null : startOrphanSecretsJobOf(context, cluster)
+  const jobs = [
+    startAuditRetentionJob({ db, log }),
+    ...(cluster === null ? [] : [startOrphanSecretsJobOf(context, cluster)]),
+  ]
   const operator =
     cluster === null || options.startOperator === null
       ? null
@@ -75,7 +79,13 @@ export async function startService(options: {
     async stop() {
       stopping.abort()
       const requests = servers.api.stop(REQUEST_GRACE_MS)
-      const work = [requests, operator?.stop(), projector?.stop(), job?.stop(), ...announcements]
+      const work = [
+        requests,
+        operator?.stop(),
+        projector?.stop(),
+        ...jobs.map((job) => job.stop()),
+        ...announcements,
+      ]
       if (!(await settledWithin(DRAIN_MS, work)))
         log.warn({ after_ms: DRAIN_MS }, 'not everything has ended in time; the rest is taken up again later')
       await servers.metrics.stop(0)

@@ -1,4 +1,5 @@
 export * from './adapter.ts'
+export * from './audit.ts'
 export * from './health.ts'
 export * from './identity.ts'
 export * from './list.ts'

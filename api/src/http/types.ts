@@ -9,6 +9,7 @@ import type {
 import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteId, RouteOf } from '@service/wire'
 import type { WorkerPrincipal } from '@service/domain'
 import type { SessionRecord } from '../verbs/auth/session.ts'
+import type { ExportFormat } from './export.ts'
 import type { KnownHost } from './hosts.ts'
 
 type PrincipalOfAccess<K> = K extends 'mssp'
@@ -43,9 +44,19 @@ export type Client = {
   readonly host: KnownHost
   /** Value of the session cookie, unproven. */
   readonly cookie: string | null
+  /** Path and query as they were asked for. */
+  readonly target: string
+  /** How a route with exports shall answer. */
+  readonly format: 'json' | ExportFormat
 }
 
-export type Answer<T> = {
+export type TextAnswer = {
+  readonly text: string
+  readonly contentType: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+export type Answer<T> = JsonAnswer<T> | TextAnswer
+export type JsonAnswer<T> = {
   readonly body: T
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>

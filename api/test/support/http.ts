@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { audienceOfRole, noFailpoints, type Role, type UserPrincipal } from '@service/domain'
 import { createApp, type HttpDependencies } from '../../src/http/app.ts'
 import { adapterHandlers } from '../../src/http/handlers/adapter.ts'
+import { auditHandlers } from '../../src/http/handlers/audit.ts'
 import { tenantHandlers } from '../../src/http/handlers/tenants.ts'
 import { userHandlers } from '../../src/http/handlers/users.ts'
 import { workerHandlers } from '../../src/http/handlers/worker.ts'
@@ -30,10 +31,16 @@ export type Call = {
 }
 
 /** One request on the wire, with exactly these headers. */
-export function call(
+export async function call(port: number, request: Call): Promise<Answer> {
+  const { text, ...answer } = await callText(port, request)
+  return { ...answer, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) }
+}
+
+/** The same, for answers that need not be JSON. */
+export function callText(
   port: number,
   { method = 'GET', path, headers = {}, body, chunked }: Call,
-): Promise<Answer> {
+): Promise<Omit<Answer, 'body'> & { readonly text: string }> {
   return new Promise((resolve, reject) => {
     const length = body === undefined || chunked === true ? {} : { 'content-length': Buffer.byteLength(body) }
     const options = {
@@ -49,8 +56,7 @@ export function call(
       response.on('error', reject)
       response.on('end', () => {
         const text = Buffer.concat(chunks).toString('utf8')
-        const parsed = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>)
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: parsed })
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
       })
     })
     // The server may have answered and hung up before a large body was sent.
@@ -62,7 +68,7 @@ export function call(
   })
 }
 
-const FAKE = {
+export const FAKE = {
   userId: '0197a000-0000-7000-8000-0000000000f1',
   tenantId: '0197a000-0000-7000-8000-0000000000f2',
 } as const
@@ -137,6 +143,7 @@ export async function startHttp(fixture: Fixture, change: Partial<HttpDependenci
     'mssp.me': reached,
     'tenant.me': reached,
     ...tenantHandlers(fixture.tenants),
+    ...auditHandlers(fixture),
     ...userHandlers({ ...fixture.tenants, authMode: 'internal' }),
     ...adapterHandlers({
       db: fixture.db,

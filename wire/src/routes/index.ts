@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import { ADAPTER_ROUTES } from './adapter.ts'
+import { AUDIT_ROUTES } from './audit.ts'
 import { AUTH_ROUTES } from './auth.ts'
 import { HEALTH_ROUTES } from './health.ts'
 import { TENANTS_ROUTES } from './tenants.ts'
@@ -14,6 +15,7 @@ export const ROUTES = {
   ...AUTH_ROUTES,
   ...TENANTS_ROUTES,
   ...USERS_ROUTES,
+  ...AUDIT_ROUTES,
   ...ADAPTER_ROUTES,
   ...WORKER_ROUTES,
 } as const

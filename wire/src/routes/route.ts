@@ -25,6 +25,8 @@ export type Route = {
   readonly bodyLimit?: number
   readonly status: 200 | 201 | 202 | 204
   readonly response: v.GenericSchema | null
+  /** A list that is also NDJSON or CSV, by `Accept` (decision 7). */
+  readonly exports?: true
   /** Open while the password must be changed (decision 2.5). */
   readonly whileMustChange?: true
   /** Answers 404 in proxy mode (S "Authentication routes"). */

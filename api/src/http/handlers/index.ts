@@ -1,6 +1,8 @@
 import type { Live, Ready } from '@service/wire'
 import type { Handlers } from '../types.ts'
 import { type AdapterDependencies, adapterHandlers } from './adapter.ts'
+import type { AuditContext } from '../../verbs/audit/list.ts'
+import { auditHandlers } from './audit.ts'
 import { type AuthDependencies, authHandlers } from './auth.ts'
 import { type TenantDependencies, tenantHandlers } from './tenants.ts'
 import { userHandlers } from './users.ts'
@@ -11,6 +13,7 @@ export type HandlerDependencies = {
   readonly auth: AuthDependencies
   readonly tenants: TenantDependencies
   readonly users: UserContext
+  readonly audit: AuditContext
   readonly adapter: AdapterDependencies
   readonly worker: WorkerDependencies
   readonly live: () => Live
@@ -28,6 +31,7 @@ export function createHandlers(deps: HandlerDependencies): Handlers {
     ...authHandlers(deps.auth),
     ...tenantHandlers(deps.tenants),
     ...userHandlers(deps.users),
+    ...auditHandlers(deps.audit),
     ...adapterHandlers(deps.adapter),
     ...workerHandlers(deps.worker),
   }

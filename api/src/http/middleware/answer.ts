@@ -1,6 +1,8 @@
 import type { Context, Handler } from 'hono'
+import { accepts } from 'hono/accepts'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { readSessionCookie } from '../cookies.ts'
+import { EXPORT_TYPES } from '../export.ts'
 import type { Client, HttpEnv } from '../types.ts'
 
 /** Calls the row's handler and sends what it answers. */
@@ -16,12 +18,14 @@ export const answer = (): Handler<HttpEnv> => async (c) => {
     client: clientOf(c),
   })
   for (const [name, value] of Object.entries(result.headers ?? {})) c.header(name, value)
+  if ('text' in result) return c.body(result.text, 200, { 'content-type': result.contentType })
   const status = result.status ?? route.status
   return status === 204 ? c.body(null, 204) : c.json(result.body as object, status as ContentfulStatusCode)
 }
 
 function clientOf(c: Context<HttpEnv>): Client {
-  const { kind } = c.get('matched').route.access
+  const { access, exports } = c.get('matched').route
+  const { kind } = access
   const internal = kind === 'adapter' || kind === 'worker'
   return {
     requestId: c.get('requestId'),
@@ -29,5 +33,14 @@ function clientOf(c: Context<HttpEnv>): Client {
     userAgent: c.req.header('user-agent') ?? null,
     host: c.get('host'),
     cookie: internal ? null : readSessionCookie(c.req.header('cookie')),
+    target: c.req.url.slice(new URL(c.req.url).origin.length),
+    format: exports === true ? formatOf(c) : 'json',
   }
+}
+
+/** JSON unless something else is preferred that there is. */
+function formatOf(c: Context<HttpEnv>): Client['format'] {
+  const supports = ['application/json', EXPORT_TYPES.ndjson, EXPORT_TYPES.csv]
+  const type = accepts(c, { header: 'Accept', supports, default: 'application/json' })
+  return type === EXPORT_TYPES.csv ? 'csv' : type === EXPORT_TYPES.ndjson ? 'ndjson' : 'json'
 }
