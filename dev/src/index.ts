@@ -11,3 +11,16 @@ export type { Connection } from './system/connection.ts'
 export { RestError, signIn, type RestSession } from './system/rest.ts'
 export { startSystem, type System } from './system/system.ts'
 export { waitUntil } from './wait-until.ts'
+export {
+  createKindCluster,
+  deleteKindCluster,
+  exportKindLogs,
+  loadKindImages,
+  type KindCluster,
+} from './cluster/kind.ts'
+export { buildContext, buildImages, defaultBase, readImageConfig } from './images/build.ts'
+export { bundle } from './images/bundle.ts'
+export { copyMissingLibraries } from './images/libraries.ts'
+export { docker, NO_DOCKER_EXIT, NoDocker } from './images/docker.ts'
+export { findBinaries } from './postgres/binaries.ts'
+export { serverUser } from './postgres/system-user.ts'

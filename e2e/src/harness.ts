@@ -7,6 +7,8 @@ import { ensureTools, readSystemConfig, signIn, startSystem, waitUntil } from '@
 import type { Connection, RestSession, System } from '@service/dev'
 import type { Tenant, TenantDetail } from '@service/wire'
 import postgres from 'postgres'
+import { worldFile } from './config.ts'
+import { joinKindSystem } from './kind/join.ts'
 
 export type World = {
   readonly system: System
@@ -17,11 +19,21 @@ export type World = {
   end(): Promise<void>
 }
 
-/** A system of the test's own, in temporary folders, beside whatever else runs on this machine. */
-export async function startWorld(options: {
+type WorldOptions = {
   separateOperator: boolean
   extraEnv?: () => Readonly<Record<string, string>>
-}): Promise<World> {
+}
+
+/** The system that the environment names, else one of the test's own. */
+export async function startWorld(options: WorldOptions): Promise<World> {
+  const file = worldFile()
+  if (file === undefined) return startOwnWorld(options)
+  const system = await joinKindSystem(file)
+  return worldOf(system, () => Promise.resolve())
+}
+
+/** In temporary folders, beside whatever else runs on this machine. */
+async function startOwnWorld(options: WorldOptions): Promise<World> {
   const directory = await mkdtemp(join(tmpdir(), 'service-e2e-'))
   const lines: string[] = []
   const config = {
@@ -35,6 +47,14 @@ export async function startWorld(options: {
   const system = await startSystem(config, (line) => lines.push(line)).catch((error: unknown) => {
     throw new Error(`the system did not start:\n${lines.join('\n')}`, { cause: error })
   })
+  return worldOf(system, async () => {
+    await system.shutdown()
+    await rm(config.paths.dataDir, { recursive: true, force: true })
+    await rm(directory, { recursive: true, force: true })
+  })
+}
+
+async function worldOf(system: System, end: () => Promise<void>): Promise<World> {
   const connection = system.connection()
   const { kubectl } = await ensureTools()
   const sql = postgres(connection.databases.mssp, { max: 2, fetch_types: false, onnotice: () => undefined })
@@ -52,9 +72,7 @@ export async function startWorld(options: {
     },
     end: async () => {
       await sql.end({ timeout: 5 })
-      await system.shutdown()
-      await rm(config.paths.dataDir, { recursive: true, force: true })
-      await rm(directory, { recursive: true, force: true })
+      await end()
     },
   }
 }

@@ -9,6 +9,7 @@ import { bundle } from './bundle.ts'
 import { IMAGES } from './catalogue.ts'
 import type { ImageSpec } from './catalogue.ts'
 import { docker, inspectImage, requireDocker } from './docker.ts'
+import { copyMissingLibraries } from './libraries.ts'
 import { sbom } from './sbom.ts'
 
 export type BuiltImage = {
@@ -64,12 +65,15 @@ async function buildProductImage(
 ): Promise<BuiltImage> {
   const context = join(config.directory, spec.room)
   await assemble(spec, helm, context)
+  const base = config.baseImage ?? (await defaultBase(context))
+  await ensureBase(base, log)
+  await addLibraries(context, base)
   const version = await versionOf(spec.room)
   const reference = `${spec.repository}:${version}`
   const fresh = await buildContext({
     reference,
     context,
-    baseImage: config.baseImage,
+    base,
     args: { VERSION: version },
     log,
   })
@@ -93,6 +97,12 @@ async function assemble(spec: ImageSpec, helm: string | undefined, context: stri
   }
 }
 
+async function addLibraries(context: string, base: string): Promise<void> {
+  const app = join(context, 'app')
+  const native = (await readdir(app)).filter((name) => name.endsWith('.node')).map((name) => join(app, name))
+  await copyMissingLibraries(native, context, base, join(context, 'lib'))
+}
+
 async function versionOf(room: string): Promise<string> {
   const manifest = JSON.parse(await readFile(join(ROOT, room, 'package.json'), 'utf8')) as { version: string }
   return manifest.version
@@ -101,15 +111,14 @@ async function versionOf(room: string): Promise<string> {
 type Build = {
   readonly reference: string
   readonly context: string
-  readonly baseImage: string | undefined
+  readonly base: string
   readonly args: Readonly<Record<string, string>>
   readonly log: (line: string) => void
 }
 
 /** Builds a context unless the engine holds its image already; says whether it did. */
-export async function buildContext({ reference, context, baseImage, args, log }: Build): Promise<boolean> {
-  const base = baseImage ?? (await defaultBase(context))
-  const digest = await digestOf(context, [await baseId(base, log), JSON.stringify(args)])
+export async function buildContext({ reference, context, base, args, log }: Build): Promise<boolean> {
+  const digest = await digestOf(context, [await ensureBase(base, log), JSON.stringify(args)])
   if ((await inspectImage(reference))?.labels[CONTEXT_LABEL] === digest) return false
   log(`building ${reference} from ${base}`)
   const given = Object.entries({ BASE_IMAGE: base, ...args }).flatMap(([name, value]) => [
@@ -128,13 +137,14 @@ export async function buildContext({ reference, context, baseImage, args, log }:
   return true
 }
 
-async function defaultBase(context: string): Promise<string> {
+export async function defaultBase(context: string): Promise<string> {
   const base = /^ARG BASE_IMAGE=(\S+)$/m.exec(await readFile(join(context, 'Dockerfile'), 'utf8'))?.[1]
   if (base === undefined) throw new Error(`${context}/Dockerfile names no base image`)
   return base
 }
 
-async function baseId(base: string, log: (line: string) => void): Promise<string> {
+/** Id of the base, which is pulled when the engine does not hold it. */
+async function ensureBase(base: string, log: (line: string) => void): Promise<string> {
   const held = await inspectImage(base)
   if (held !== undefined) return held.id
   log(`pulling ${base}`)

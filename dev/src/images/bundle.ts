@@ -8,13 +8,15 @@ import type { ImageSpec } from './catalogue.ts'
 const REQUIRE =
   "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);"
 
+type Bundled = Pick<ImageSpec, 'entries' | 'patched'>
+
 const PACKAGE = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//
 
 /**
  * Writes one ESM file for each entry, with native pieces beside it. Returns the folders of the packages in them,
  * from the checkout's root. Rejects when a patch of ours is not in what was bundled.
  */
-export async function bundle(spec: ImageSpec, outdir: string): Promise<ReadonlySet<string>> {
+export async function bundle(spec: Bundled, outdir: string): Promise<ReadonlySet<string>> {
   const { metafile, warnings } = await build({
     absWorkingDir: ROOT,
     entryPoints: { ...spec.entries },
@@ -33,13 +35,13 @@ export async function bundle(spec: ImageSpec, outdir: string): Promise<ReadonlyS
     metafile: true,
     logLevel: 'error',
   })
-  if (warnings.length > 0) throw new Error(`the bundle of ${spec.room}: ${warnings[0]?.text}`)
+  if (warnings.length > 0) throw new Error(`the bundle in ${outdir}: ${warnings[0]?.text}`)
   const texts = await Promise.all(
     Object.keys(spec.entries).map((name) => readFile(join(outdir, `${name}.mjs`), 'utf8')),
   )
   for (const words of spec.patched)
     if (!texts.some((text) => text.includes(words)))
-      throw new Error(`the bundle of ${spec.room} lacks a patch of patches/: run "npm ci"`)
+      throw new Error(`the bundle in ${outdir} lacks a patch of patches/: run "npm ci"`)
   const used = Object.values(metafile.outputs).flatMap((output) =>
     Object.entries(output.inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
   )

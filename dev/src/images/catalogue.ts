@@ -1,9 +1,8 @@
 /** What goes into one of the product's images, besides the Node.js of its base. */
 export type ImageSpec = {
   /** The room whose `main.ts` it runs and whose `Dockerfile` it is built with. */
-  readonly room: 'api' | 'adapter'
+  readonly room: 'api' | 'adapter' | 'runs-worker'
   readonly repository: string
-  readonly title: string
   /** Bundles below `/app` → their entry points; each is one file. */
   readonly entries: Readonly<Record<string, string>>
   /** Files and folders copied below `/app` → where they lie in the checkout. */
@@ -23,7 +22,6 @@ export const IMAGES: readonly ImageSpec[] = [
   {
     room: 'api',
     repository: 'service/api',
-    title: 'Service API with its operator',
     entries: {
       main: 'api/src/main.ts',
       'service-auth': 'api/src/service-auth/main.ts',
@@ -41,8 +39,15 @@ export const IMAGES: readonly ImageSpec[] = [
   {
     room: 'adapter',
     repository: 'service/adapter',
-    title: 'Service tenant adapter',
     entries: { main: 'adapter/src/main.ts' },
+    files: LEGAL,
+    helm: false,
+    patched: [],
+  },
+  {
+    room: 'runs-worker',
+    repository: 'service/runs-worker',
+    entries: { main: 'runs-worker/src/main.ts' },
     files: LEGAL,
     helm: false,
     patched: [],

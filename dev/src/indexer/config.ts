@@ -10,6 +10,7 @@ const Environment = v.object({
     ),
     '9201',
   ),
+  INDEXER_HOST: v.optional(v.pipe(v.string(), v.ip('must be an IP address'))),
   INDEXER_DATA_DIR: v.optional(v.pipe(v.string(), v.minLength(1, 'must be a folder'))),
 })
 
@@ -20,6 +21,6 @@ export function readIndexerConfig(env: Readonly<Record<string, string | undefine
     const problems = result.issues.map((issue) => `${v.getDotPath(issue) ?? 'environment'} ${issue.message}`)
     throw new Error(`The indexer cannot start: ${problems.join('; ')}`)
   }
-  const { INDEXER_PORT: port, INDEXER_DATA_DIR: dataDir } = result.output
-  return { port, ...(dataDir === undefined ? {} : { dataDir }) }
+  const { INDEXER_PORT: port, INDEXER_HOST: host, INDEXER_DATA_DIR: dataDir } = result.output
+  return { port, ...(host === undefined ? {} : { host }), ...(dataDir === undefined ? {} : { dataDir }) }
 }

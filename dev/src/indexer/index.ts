@@ -13,6 +13,8 @@ const MAX_BODY = 64 * 1024 * 1024
 export type IndexerOptions = {
   /** 0 takes a free one. */
   readonly port: number
+  /** Address to listen on; default 127.0.0.1. */
+  readonly host?: string
   /** Where documents survive a restart; without it they live in memory. */
   readonly dataDir?: string
   readonly auth?: { readonly username: string; readonly password: string }
@@ -20,7 +22,7 @@ export type IndexerOptions = {
 }
 export type Indexer = { readonly url: string; readonly stop: () => Promise<void> }
 
-/** Starts the stand-in on 127.0.0.1. Rejects when the port is taken or the folder cannot be read. */
+/** Starts the stand-in. Rejects when the port is taken or the folder cannot be read. */
 export async function startIndexer(options: IndexerOptions): Promise<Indexer> {
   const route = createRoutes(await openStores(options.dataDir))
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
@@ -41,7 +43,7 @@ export async function startIndexer(options: IndexerOptions): Promise<Indexer> {
   const server = options.tls === undefined ? createServer(handle) : createTlsServer(options.tls, handle)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(options.port, '127.0.0.1', resolve)
+    server.listen(options.port, options.host ?? '127.0.0.1', resolve)
   })
   const { port } = server.address() as AddressInfo
   return {

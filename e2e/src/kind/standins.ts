@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process'
+import { chmod, chown, copyFile, cp, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import {
+  buildContext,
+  bundle,
+  copyMissingLibraries,
+  defaultBase,
+  findBinaries,
+  readImageConfig,
+  serverUser,
+} from '@service/dev'
+
+const run = promisify(execFile)
+const HERE = import.meta.dirname
+
+/** Images of ours in place of upstream ones that cannot be had without a registry; the product knows none of them. */
+export const STANDINS = { postgres: 'e2e/postgres:1', indexer: 'e2e/indexer:1' } as const
+
+export async function buildStandins(log: (line: string) => void): Promise<readonly string[]> {
+  await buildPostgres(log)
+  await buildIndexer(log)
+  return Object.values(STANDINS)
+}
+
+async function emptied(name: string): Promise<string> {
+  const context = join(readImageConfig().directory, name)
+  await rm(context, { recursive: true, force: true })
+  await mkdir(context, { recursive: true })
+  return context
+}
+
+async function buildIndexer(log: (line: string) => void): Promise<void> {
+  const context = await emptied('e2e-indexer')
+  await bundle({ entries: { main: 'dev/src/indexer/main.ts' }, patched: [] }, join(context, 'app'))
+  await copyFile(join(HERE, 'indexer/Dockerfile'), join(context, 'Dockerfile'))
+  const base = readImageConfig().baseImage ?? (await defaultBase(context))
+  await buildContext({ reference: STANDINS.indexer, context, base, args: {}, log })
+}
+
+async function buildPostgres(log: (line: string) => void): Promise<void> {
+  const { baseImage, directory } = readImageConfig()
+  const user = await serverUser()
+  const binaries = await findBinaries(user)
+  const native = resolve(dirname(binaries.postgres), '..')
+  const template = await ensureTemplate(directory, binaries.initdb, user)
+  const context = await emptied('e2e-postgres')
+  await bundle(
+    {
+      entries: { main: 'e2e/src/kind/postgres/main.ts', 'is-ready': 'e2e/src/kind/postgres/is-ready.ts' },
+      patched: [],
+    },
+    join(context, 'app'),
+  )
+  await mkdir(join(context, 'bin'))
+  const isReady = join(context, 'bin/pg_isready')
+  await writeFile(isReady, "#!/usr/local/bin/node\nimport('/app/is-ready.mjs')\n")
+  await chmod(isReady, 0o755)
+  for (const part of ['bin/postgres', 'lib', 'share'])
+    await cp(join(native, part), join(context, 'native', part), { recursive: true, verbatimSymlinks: true })
+  await cp(template, join(context, 'template'), { recursive: true })
+  await open(context)
+  await copyFile(join(HERE, 'postgres/Dockerfile'), join(context, 'Dockerfile'))
+  const base = baseImage ?? (await defaultBase(context))
+  await copyMissingLibraries([binaries.postgres], native, base, join(context, 'lib'))
+  await buildContext({ reference: STANDINS.postgres, context, base, args: {}, log })
+}
+
+/** What initdb makes has an identifier of its own: it is kept, so that an unchanged image stays the same. */
+async function ensureTemplate(
+  directory: string,
+  initdb: string,
+  user: { readonly uid: number; readonly gid: number } | null,
+): Promise<string> {
+  const target = join(directory, 'e2e-postgres-template')
+  if (await stat(join(target, 'PG_VERSION')).catch(() => undefined)) return target
+  await rm(target, { recursive: true, force: true })
+  // Outside the checkout, where the server's own user may come.
+  const staging = await mkdtemp('/var/tmp/service-e2e-initdb-')
+  if (user !== null) await chown(staging, user.uid, user.gid)
+  const args = ['--username=postgres', '--encoding=UTF8', '--locale=C', '--no-instructions']
+  const auth = ['--auth-local=trust', '--auth-host=scram-sha-256']
+  await run(initdb, [`--pgdata=${staging}/data`, ...args, ...auth], {
+    cwd: '/',
+    ...(user === null ? {} : { uid: user.uid, gid: user.gid }),
+  })
+  await writeFile(join(staging, 'data/pg_hba.conf'), 'local all all trust\nhost all all all scram-sha-256\n')
+  await cp(join(staging, 'data'), target, { recursive: true })
+  await rm(staging, { recursive: true, force: true })
+  return target
+}
+
+/** Everybody may read and enter: the image does not know as whom it will run. */
+async function open(folder: string): Promise<void> {
+  await chmod(folder, 0o755)
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) await open(path)
+    else if (entry.isFile()) await chmod(path, (await stat(path)).mode | 0o444)
+  }
+}
