@@ -8,7 +8,7 @@ import { valuesFile, valuesTable, withTable } from './chart-files.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const CRD = 'crds/tenants.service.dev.yaml'
-const CHART = 'charts/service-tenant'
+const CHARTS = ['charts/service-system', 'charts/service-tenant'] as const
 const LICENCES = 'docs/licences.md'
 
 describe('the generated files', () => {
@@ -19,7 +19,7 @@ describe('the generated files', () => {
     mkdirSync(join(copy, 'docs'))
     cpSync(join(ROOT, LICENCES), join(copy, LICENCES))
     cpSync(join(ROOT, CRD), join(copy, CRD))
-    cpSync(join(ROOT, CHART), join(copy, CHART), { recursive: true })
+    for (const chart of CHARTS) cpSync(join(ROOT, chart), join(copy, chart), { recursive: true })
   })
   afterEach(() => rmSync(copy, { recursive: true }))
 
@@ -32,21 +32,23 @@ describe('the generated files', () => {
     expect(generate('--check')).toMatchObject({ status: 0, stderr: '' })
   })
 
-  it.each([CRD, LICENCES, `${CHART}/values.yaml`, `${CHART}/values.schema.json`])(
-    'are missed when %s was edited, and written again',
-    (path) => {
-      const before = readFileSync(join(copy, path), 'utf8')
-      appendFileSync(join(copy, path), '\n')
-      const check = generate('--check')
-      expect(check.status).toBe(1)
-      expect(check.stderr).toBe(
-        `${path} is not what the schemas say: run \`make generate\` and commit the result\n`,
-      )
-      expect(readFileSync(join(copy, path), 'utf8')).not.toBe(before)
-      expect(generate()).toMatchObject({ status: 0, stdout: `wrote ${path}\n` })
-      expect(readFileSync(join(copy, path), 'utf8')).toBe(before)
-    },
-  )
+  it.each([
+    CRD,
+    LICENCES,
+    'charts/service-system/files/tenants.service.dev.yaml',
+    ...CHARTS.flatMap((chart) => [`${chart}/values.yaml`, `${chart}/values.schema.json`]),
+  ])('are missed when %s was edited, and written again', (path) => {
+    const before = readFileSync(join(copy, path), 'utf8')
+    appendFileSync(join(copy, path), '\n')
+    const check = generate('--check')
+    expect(check.status).toBe(1)
+    expect(check.stderr).toBe(
+      `${path} is not what the schemas say: run \`make generate\` and commit the result\n`,
+    )
+    expect(readFileSync(join(copy, path), 'utf8')).not.toBe(before)
+    expect(generate()).toMatchObject({ status: 0, stdout: `wrote ${path}\n` })
+    expect(readFileSync(join(copy, path), 'utf8')).toBe(before)
+  })
 
   it('are made anew when one is missing', () => {
     rmSync(join(copy, CRD))

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
-import { TenantValues, jsonSchema, tenantCrd } from '../crds/src/index.ts'
+import { SystemValues, TenantValues, jsonSchema, tenantCrd } from '../crds/src/index.ts'
 import { renderLicences } from './licences.ts'
 import { valuesFile, valuesTable, withTable } from './chart-files.ts'
 
@@ -14,20 +14,24 @@ type Generated = { readonly path: string; readonly render: (current: string) => 
 
 const COMMAND = 'make generate'
 const HEADER = `# Written by \`${COMMAND}\`; edit the schemas instead.\n`
-const values = jsonSchema(TenantValues)
+const crd = (): string => HEADER + stringify(tenantCrd(), { lineWidth: 110, aliasDuplicateObjects: false })
+
+/** What a chart says of its values: the schema that Helm holds them to, the defaults, the table of the README. */
+function filesOfChart(name: string, schema: Parameters<typeof jsonSchema>[0]): Generated[] {
+  const values = jsonSchema(schema)
+  return [
+    { path: `charts/${name}/values.schema.json`, render: () => `${JSON.stringify(values, null, 2)}\n` },
+    { path: `charts/${name}/values.yaml`, render: () => `${HEADER}\n${valuesFile(values)}` },
+    { path: `charts/${name}/README.md`, render: (current) => withTable(current, valuesTable(values)) },
+  ]
+}
 
 const FILES: readonly Generated[] = [
-  {
-    path: 'crds/tenants.service.dev.yaml',
-    render: () => HEADER + stringify(tenantCrd(), { lineWidth: 110, aliasDuplicateObjects: false }),
-  },
-  {
-    path: 'charts/service-tenant/values.schema.json',
-    render: () => `${JSON.stringify(values, null, 2)}\n`,
-  },
-  { path: 'charts/service-tenant/values.yaml', render: () => `${HEADER}\n${valuesFile(values)}` },
+  { path: 'crds/tenants.service.dev.yaml', render: crd },
+  { path: 'charts/service-system/files/tenants.service.dev.yaml', render: crd },
+  ...filesOfChart('service-system', SystemValues),
+  ...filesOfChart('service-tenant', TenantValues),
   { path: 'docs/licences.md', render: () => renderLicences(resolve(import.meta.dirname, '..')) },
-  { path: 'charts/service-tenant/README.md', render: (current) => withTable(current, valuesTable(values)) },
 ]
 
 const { values: options } = parseArgs({

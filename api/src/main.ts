@@ -2,6 +2,7 @@ import {
   ConfigError,
   helpText,
   parseMigrateConfig,
+  parseSecretsConfig,
   parseServeConfig,
   processEnvironment,
 } from './config/index.ts'
@@ -16,13 +17,14 @@ const STOP_MS = 30_000
 async function main(args: readonly string[]): Promise<void> {
   const [command = 'serve', ...rest] = args
   if (command === '--help' || command === 'help') return void process.stdout.write(helpText())
-  if (rest.length > 0 || (command !== 'serve' && command !== 'migrate')) {
+  const run = COMMANDS.get(command)
+  if (rest.length > 0 || run === undefined) {
     process.stderr.write(helpText())
     process.exitCode = EXIT.usage
     return
   }
   try {
-    await (command === 'serve' ? serve() : migrate())
+    await run()
   } catch (error) {
     if (!isConfigError(error)) throw error
     process.stderr.write(`${error.message}\n`)
@@ -74,8 +76,20 @@ async function migrate(): Promise<void> {
   await prepareDatabase(config, createLogger(config.logLevel))
 }
 
+async function secrets(): Promise<void> {
+  const config = parseSecretsConfig(processEnvironment())
+  const { ensureInstallSecrets } = await import('./secrets/install.ts')
+  await ensureInstallSecrets(config, createLogger(config.logLevel))
+}
+
 /** The operator's room has a class of its own for the same thing. */
 const isConfigError = (error: unknown): error is Error =>
   error instanceof ConfigError || (error instanceof Error && error.name === 'ConfigError')
+
+const COMMANDS: ReadonlyMap<string, () => Promise<void>> = new Map([
+  ['serve', serve],
+  ['migrate', migrate],
+  ['secrets', secrets],
+])
 
 await main(process.argv.slice(2))

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { bootstrapAdmin, bootstrapOrganization } from './bootstrap.ts'
 import type { MigrateConfig } from './config/index.ts'
 import { isUnavailable } from './db/errors.ts'
-import { migrate } from './db/migrate.ts'
+import { ensureRoles, migrate } from './db/migrate.ts'
 import type { Log } from './log.ts'
 
 const RETRY_MS = 1_000
@@ -24,8 +24,9 @@ export async function prepareDatabase(config: MigrateConfig, log: Log): Promise<
 }
 
 async function prepareOnce(config: MigrateConfig, log: Log): Promise<void> {
-  const { adminUrl, install, admin } = config
+  const { adminUrl, roles, install, admin } = config
   const clock = systemClock
+  if (roles !== null) await ensureRoles(roles)
   const { applied } = await migrate({ adminUrl, log })
   await bootstrapOrganization({ adminUrl, ...install, clock, log })
   if (admin !== null) await bootstrapAdmin({ adminUrl, ...admin, clock, log })

@@ -82,6 +82,9 @@ function base(schema: AnySchema, dialect: Dialect, path: string): JsonSchema {
       return { type: 'string', enum: own.options }
     case 'literal':
       return literalOf(own.literal, path)
+    case 'unknown':
+      if (dialect.kubernetes) throw new UnsupportedSchemaError(path, "valibot's unknown")
+      return {}
     case 'array':
       return { type: 'array', items: convert(own.item, dialect, `${path}[]`) }
     case 'record':

@@ -72,5 +72,25 @@ export const TENANT_SECRETS = {
 } as const
 export type TenantSecretName = (typeof TENANT_SECRETS)[keyof typeof TENANT_SECRETS]['name']
 
+/**
+ * Secrets of the install's namespace and their keys (S "Secret placement" 2). The name of each is the release's, as a rule
+ * `service-system`, and this one behind it. The superuser is not S's: it makes the roles of a database that comes with the
+ * chart (decision 8b), and its Secret is used by nobody else.
+ */
+export const INSTALL_SECRETS = {
+  postgresSuperuser: { name: 'postgres-superuser-creds', keys: ['user', 'password'] },
+  postgresAdmin: { name: 'postgres-admin-creds', keys: ['user', 'password'] },
+  postgresApp: { name: 'postgres-app-creds', keys: ['user', 'password'] },
+  postgresMssp: { name: 'postgres-mssp-creds', keys: ['user', 'password'] },
+  jwtSigningKey: { name: 'jwt-signing-key', keys: ['key'] },
+  adapterSigningKey: { name: 'adapter-signing-key', keys: ['key'] },
+  bootstrapAdmin: { name: 'bootstrap-admin', keys: ['email', 'password'] },
+  llmApiKey: { name: 'llm-api-key', keys: ['api_key'] },
+} as const
+export type InstallSecret = keyof typeof INSTALL_SECRETS
+
+/** The roles of the database that log in (S "Row-level security" 3). */
+export const DATABASE_ROLES = { admin: 'service_admin', app: 'service_app', mssp: 'service_mssp' } as const
+
 /** The key of the material Secret that holds `<secret>.<key>` of the tenant's namespace. */
 export const materialKey = (secret: string, key: string): string => `${secret}.${key}`

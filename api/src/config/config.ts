@@ -51,6 +51,12 @@ export type ServeConfig = {
 }
 export type MigrateConfig = {
   readonly adminUrl: string
+  /** How the roles are made, when the database is our own; `null` when its owner has made them. */
+  readonly roles: {
+    readonly superuserUrl: string
+    readonly database: string
+    readonly passwords: { readonly admin: string; readonly app: string; readonly mssp: string }
+  } | null
   readonly install: Install
   readonly admin: {
     readonly email: string
@@ -64,6 +70,16 @@ export type AuthCommandConfig = {
   readonly database: ServeConfig['database']
   /** As it is given; whether it is acceptable is the policy's business. */
   readonly password: string | null
+}
+
+/** Of the step that makes the install's Secrets. */
+export type SecretsConfig = {
+  readonly cluster: ServeConfig['cluster']
+  readonly installNamespace: string
+  readonly secrets: readonly parse.NamedSecret[]
+  /** Goes into the Secret of the first administrator. */
+  readonly adminEmail: string
+  readonly logLevel: ServeConfig['logLevel']
 }
 
 /** The environment of this process; the only place of the room that reads it. */
@@ -115,7 +131,8 @@ export function parseServeConfig(env: Environment, readFile: ReadFile = fromDisk
 /** Of the init step, which alone knows the owner's password (S "Secret placement"). */
 export function parseMigrateConfig(env: Environment, readFile: ReadFile = fromDisk): MigrateConfig {
   const reader = createReader(env, readFile)
-  const adminUrl = reader.read('SERVICE_DATABASE_ADMIN_URL', parse.postgresUrl)
+  const adminUrl = readAddress(reader, 'ADMIN')
+  const roles = readRoles(reader, adminUrl)
   const install = readInstall(reader)
   const logLevel = readLogLevel(reader)
   const email = reader.optional('SERVICE_BOOTSTRAP_ADMIN_EMAIL', parse.email)
@@ -125,7 +142,49 @@ export function parseMigrateConfig(env: Environment, readFile: ReadFile = fromDi
     reader.report('SERVICE_BOOTSTRAP_ADMIN_EMAIL and SERVICE_BOOTSTRAP_ADMIN_PASSWORD go together')
   reader.done()
   const admin = email === null || password === null ? null : { email, password, mustChange }
-  return { adminUrl, install, admin, logLevel }
+  return { adminUrl, roles, install, admin, logLevel }
+}
+
+export function parseSecretsConfig(env: Environment, readFile: ReadFile = fromDisk): SecretsConfig {
+  const reader = createReader(env, readFile)
+  const secrets = reader.read('SERVICE_INSTALL_SECRETS', parse.installSecrets)
+  const adminEmail = reader.optional('SERVICE_BOOTSTRAP_ADMIN_EMAIL', parse.email)
+  const config = {
+    cluster: clusterOf(reader.read('SERVICE_KUBECONFIG', parse.anyText)),
+    installNamespace: reader.read('SERVICE_INSTALL_NAMESPACE', parse.namespace),
+    logLevel: readLogLevel(reader),
+  }
+  if (adminEmail === null && secrets?.some(({ kind }) => kind === 'bootstrapAdmin'))
+    reader.report('SERVICE_BOOTSTRAP_ADMIN_EMAIL is required for the Secret of the first administrator')
+  reader.done()
+  return { ...config, secrets, adminEmail: adminEmail ?? '' }
+}
+
+type DatabaseRole = 'APP' | 'MSSP' | 'ADMIN' | 'SUPERUSER'
+
+/** Address and credentials may come apart, as they do when the one is configuration and the others are Secrets. */
+function readAddress(reader: Reader, role: DatabaseRole): string {
+  return parse.withCredentials(
+    reader.read(`SERVICE_DATABASE_${role}_URL`, parse.postgresUrl),
+    reader.optional(`SERVICE_DATABASE_${role}_USER`, parse.anyText),
+    reader.optional(`SERVICE_DATABASE_${role}_PASSWORD`, parse.anyText),
+  )
+}
+
+function readRoles(reader: Reader, adminUrl: string): MigrateConfig['roles'] {
+  if (reader.optional('SERVICE_DATABASE_SUPERUSER_URL', parse.postgresUrl) === null) return null
+  const passwordOf = (url: string): string =>
+    URL.canParse(url) ? decodeURIComponent(new URL(url).password) : ''
+  const passwords = {
+    admin: passwordOf(adminUrl),
+    app: passwordOf(readAddress(reader, 'APP')),
+    mssp: passwordOf(readAddress(reader, 'MSSP')),
+  }
+  if (Object.values(passwords).includes(''))
+    reader.report('SERVICE_DATABASE_SUPERUSER_URL needs the passwords of all three roles')
+  const superuserUrl = readAddress(reader, 'SUPERUSER')
+  const database = URL.canParse(adminUrl) ? decodeURIComponent(new URL(adminUrl).pathname.slice(1)) : ''
+  return { superuserUrl, database, passwords }
 }
 
 /** Of `service-auth`, which runs in the pod of the service and with its variables. */
@@ -140,8 +199,8 @@ export function parseAuthCommandConfig(env: Environment, readFile: ReadFile = fr
 }
 
 const readDatabase = (reader: Reader): ServeConfig['database'] => ({
-  appUrl: reader.read('SERVICE_DATABASE_APP_URL', parse.postgresUrl),
-  msspUrl: reader.read('SERVICE_DATABASE_MSSP_URL', parse.postgresUrl),
+  appUrl: readAddress(reader, 'APP'),
+  msspUrl: readAddress(reader, 'MSSP'),
 })
 
 function readInstall(reader: Reader): Install {

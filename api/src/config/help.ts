@@ -1,10 +1,11 @@
-import { FAILPOINTS } from '@service/domain'
+import { FAILPOINTS, INSTALL_SECRETS } from '@service/domain'
 import { type Variable, VARIABLES } from './variables.ts'
 
-const USAGE = `Usage: service-api [serve | migrate | --help]
+const USAGE = `Usage: service-api [serve | migrate | secrets | --help]
 
   serve     answer requests, carry tenants to the cluster, run the operator (default)
   migrate   bring the database up to date, make the organization and the first administrator
+  secrets   make the Secrets of the install that are absent; those that exist are left alone
 
 Variables (those marked * may also be given as <NAME>_FILE, the path of a file that holds the value):
 `
@@ -17,5 +18,6 @@ export function helpText(): string {
     return `  ${name}${variable.secret ? ' *' : ''}\n      ${variable.about}\n      ${variable.expected}; ${fallback}`
   })
   const failpoints = FAILPOINTS.map((name) => `  ${name}`)
-  return `${USAGE}\n${lines.join('\n')}\n\nFailpoints:\n\n${failpoints.join('\n')}\n`
+  const secrets = Object.entries(INSTALL_SECRETS).map(([kind, { keys }]) => `  ${kind} (${keys.join(', ')})`)
+  return `${USAGE}\n${lines.join('\n')}\n\nInstall Secrets and their keys:\n\n${secrets.join('\n')}\n\nFailpoints:\n\n${failpoints.join('\n')}\n`
 }

@@ -1,4 +1,11 @@
-import { type ArmedFailpoint, parseFailpoint, PASSWORD, SERVICE_TOKEN } from '@service/domain'
+import {
+  type ArmedFailpoint,
+  INSTALL_SECRETS,
+  type InstallSecret,
+  parseFailpoint,
+  PASSWORD,
+  SERVICE_TOKEN,
+} from '@service/domain'
 import { httpUrl, text, UserEmail } from '@service/wire'
 import * as v from 'valibot'
 import type { Parser } from './reader.ts'
@@ -64,6 +71,29 @@ export const customerOrigins: Parser<CustomerOrigins> = (text) => {
 
 export const postgresUrl: Parser<string> = (text) =>
   URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol) ? text : undefined
+
+/** The address with who enters it, unless it says so already. What was refused before is handed on as it is. */
+export function withCredentials(address: string, user: string | null, password: string | null): string {
+  if (!URL.canParse(address)) return address
+  const url = new URL(address)
+  if (user !== null) url.username = encodeURIComponent(user)
+  if (password !== null) url.password = encodeURIComponent(password)
+  return url.href
+}
+
+export type NamedSecret = { readonly kind: InstallSecret; readonly name: string }
+
+/** `kind=name,kind=name`. */
+export const installSecrets: Parser<readonly NamedSecret[]> = (text) => {
+  const found: NamedSecret[] = []
+  for (const pair of text.split(',').filter((part) => part !== '')) {
+    const [, kind = '', name = ''] = /^([A-Za-z]+)=([a-z0-9][a-z0-9.-]{0,252})$/.exec(pair) ?? []
+    if (!isInstallSecret(kind)) return undefined
+    found.push({ kind, name })
+  }
+  return found
+}
+const isInstallSecret = (kind: string): kind is InstallSecret => Object.hasOwn(INSTALL_SECRETS, kind)
 
 export const webAddress: Parser<string> = (value) => (v.is(httpUrl(500), value) ? value : undefined)
 

@@ -49,6 +49,61 @@ export const VARIABLES = {
     about: 'Database, for `migrate` only.',
     secret: true,
   },
+  SERVICE_DATABASE_SUPERUSER_URL: {
+    expected: 'a postgres:// URL of a superuser, or empty',
+    fallback: '',
+    about:
+      'For `migrate` only, and only with a database of our own: makes the database and its roles, and sets their passwords.',
+    secret: true,
+  },
+  SERVICE_DATABASE_APP_USER: {
+    expected: 'a name',
+    fallback: '',
+    about: 'Who enters SERVICE_DATABASE_APP_URL, when the address does not say it.',
+    secret: true,
+  },
+  SERVICE_DATABASE_APP_PASSWORD: {
+    expected: 'a text',
+    fallback: '',
+    about: 'Password for SERVICE_DATABASE_APP_URL, when the address does not hold it.',
+    secret: true,
+  },
+  SERVICE_DATABASE_MSSP_USER: {
+    expected: 'a name',
+    fallback: '',
+    about: 'Who enters SERVICE_DATABASE_MSSP_URL, when the address does not say it.',
+    secret: true,
+  },
+  SERVICE_DATABASE_MSSP_PASSWORD: {
+    expected: 'a text',
+    fallback: '',
+    about: 'Password for SERVICE_DATABASE_MSSP_URL, when the address does not hold it.',
+    secret: true,
+  },
+  SERVICE_DATABASE_ADMIN_USER: {
+    expected: 'a name',
+    fallback: '',
+    about: 'Who enters SERVICE_DATABASE_ADMIN_URL, when the address does not say it.',
+    secret: true,
+  },
+  SERVICE_DATABASE_ADMIN_PASSWORD: {
+    expected: 'a text',
+    fallback: '',
+    about: 'Password for SERVICE_DATABASE_ADMIN_URL, when the address does not hold it.',
+    secret: true,
+  },
+  SERVICE_DATABASE_SUPERUSER_USER: {
+    expected: 'a name',
+    fallback: '',
+    about: 'Who enters SERVICE_DATABASE_SUPERUSER_URL, when the address does not say it.',
+    secret: true,
+  },
+  SERVICE_DATABASE_SUPERUSER_PASSWORD: {
+    expected: 'a text',
+    fallback: '',
+    about: 'Password for SERVICE_DATABASE_SUPERUSER_URL, when the address does not hold it.',
+    secret: true,
+  },
   SERVICE_JWT_SIGNING_KEY: {
     expected: 'at least 32 bytes, as text or as base64:<data>',
     about: 'Signs worker tokens.',
@@ -114,6 +169,12 @@ export const VARIABLES = {
     expected: 'a namespace name',
     fallback: 'service-system',
     about: 'Namespace that holds the secret material of all tenants.',
+  },
+  SERVICE_INSTALL_SECRETS: {
+    expected:
+      'pairs <kind>=<name of a Secret>, separated by commas, with kinds of the list of install Secrets',
+    fallback: '',
+    about: 'For `secrets` only: the Secrets of the install that are made when they are absent.',
   },
   SERVICE_DEFAULT_LLM_PROVIDER: {
     expected: 'a text',

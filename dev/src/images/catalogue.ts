@@ -25,6 +25,7 @@ export const IMAGES: readonly ImageSpec[] = [
     entries: {
       main: 'api/src/main.ts',
       'service-auth': 'api/src/service-auth/main.ts',
+      operator: 'operator/src/main.ts',
       'helm-guard': 'operator/src/helm/guard.ts',
     },
     files: {
