@@ -13,6 +13,8 @@ import type { ApiMetrics } from './metrics.ts'
 import { createTokenVerifier, type TokenState } from './tokens/verifier.ts'
 import { createLeaseRenewer } from './verbs/adapter/lease.ts'
 import { type AuthContext, resolveSession } from './verbs/auth/index.ts'
+import { once } from './verbs/once.ts'
+import { targetExists } from './verbs/target.ts'
 import { VERSION } from './version.ts'
 
 export type ApiParts = {
@@ -78,6 +80,8 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
     onRequest: parts.metrics.request,
     resolveSession: (cookie, host) => resolveSession(auth, { cookie, host }),
     verifyToken: createTokenVerifier({ tokens, clock, load: (tenantId) => tokenState(context, tenantId) }),
+    targetExists: (principal, target) => targetExists({ db }, principal, target),
+    once: (request, work) => once({ db, clock, log }, request, work),
     explain,
   })
 }

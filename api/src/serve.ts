@@ -8,6 +8,7 @@ import { type Context, createContext } from './context.ts'
 import { checkDatabase } from './db/database.ts'
 import { appListener, type HttpServer, startHttpServer } from './http/server.ts'
 import { startAuditRetentionJob } from './jobs/audit-retention.ts'
+import { startIdempotencySweepJob } from './jobs/idempotency-sweep.ts'
 import type { Job } from './jobs/loop.ts'
 import { startOrphanSecretsJob } from './jobs/orphan-secrets.ts'
 import { type ApiMetrics, createFleetGauges, createMetrics } from './metrics.ts'
@@ -55,6 +56,7 @@ export async function startService(options: {
   const projector = cluster === null ? null : startProjectorOf(context, cluster)
   const jobs = [
     startAuditRetentionJob({ db, log }),
+    startIdempotencySweepJob({ db, clock, log }),
     ...(cluster === null ? [] : [startOrphanSecretsJobOf(context, cluster)]),
   ]
   const operator =

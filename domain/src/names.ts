@@ -28,6 +28,13 @@ export const RESERVED_SLUGS: readonly string[] = [
 export const INSTALL_NAMESPACE = 'service-system'
 export const SESSION_COOKIE = 'service_session'
 
+/** Members of answers that are told once and stored nowhere (decisions 1.7, 10.2). */
+export const ONE_TIME_SECRETS: ReadonlySet<string> = new Set([
+  'temporary_password',
+  'token',
+  'bootstrap_token',
+])
+
 export const GROUP = 'service.dev'
 export const VERSION = 'v1alpha1'
 export const PLURAL = 'tenants'

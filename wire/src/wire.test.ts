@@ -26,6 +26,7 @@ describe('route table', () => {
     if (side === 'mssp' || side === 'tenant') expect(route.access.kind).toBe(side)
     if (side === 'internal') expect(['adapter', 'worker']).toContain(route.access.kind)
     expect((route.path.match(/\{/g) ?? []).length > 0).toBe(route.params !== undefined)
+    expect(route.resource !== undefined).toBe(route.params !== undefined)
   })
 })
 

@@ -7,7 +7,7 @@ const OWNER = 'service_admin'
 const DEFINER = 'service_definer'
 const RUNTIME = ['service_app', 'service_mssp']
 /** Reached through functions only (decision 8b). */
-const CLOSED_TABLES = ['sessions', 'password_credentials', 'login_shadows']
+const CLOSED_TABLES = ['sessions', 'password_credentials', 'login_shadows', 'idempotency_keys']
 const APPEND_ONLY = ['audit_log', 'tenant_lifecycle_events', 'events']
 /** A tenant's row may lack a tenant: MSSP users, and what happened to the install. */
 const NULLABLE_TENANT = ['users', 'audit_log']

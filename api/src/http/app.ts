@@ -4,10 +4,10 @@ import type { Log } from '../log.ts'
 import type { AuthenticationDependencies } from './middleware/identity.ts'
 import { identify } from './middleware/identity.ts'
 import { authorize, requireTarget } from './middleware/access.ts'
-import { readInput } from './middleware/input.ts'
+import { readInput, type TargetExists } from './middleware/input.ts'
 import { findHost, findRoute } from './middleware/find.ts'
 import { csrf } from './middleware/csrf.ts'
-import { answer } from './middleware/answer.ts'
+import { answer, type Once } from './middleware/answer.ts'
 import { observe, type RequestObserver } from './middleware/observe.ts'
 import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
@@ -24,6 +24,9 @@ export type HttpDependencies = AuthenticationDependencies & {
   readonly log: Log
   readonly handlers: Handlers
   readonly onRequest: RequestObserver
+  /** Whether the caller could see what a path names. */
+  readonly targetExists: TargetExists
+  readonly once: Once
   /** Turns a failure of what stands behind the API into an expected one (503); anything else comes back as it is. */
   readonly explain: (error: unknown) => unknown
 }
@@ -41,9 +44,9 @@ export function createApp(deps: HttpDependencies): Hono<HttpEnv> {
   app.use(csrf()) // 403 csrf_failed
   app.use(identify(deps)) // 401 unauthenticated, invalid_token
   app.use(authorize()) // 403 wrong_audience, password_change_required, capability_missing, tenant_pin_required
-  app.use(requireTarget()) // 404 not_found
-  app.use(readInput()) // 413, 415, 400, 422
-  app.all('*', answer()) // 412, 409 and the deed itself
+  app.use(requireTarget()) // 404 not_found of what cannot be an id
+  app.use(readInput(deps.targetExists)) // 404 not_found, 413, 415, 400, 422
+  app.all('*', answer(deps.once)) // 412, 409 and the deed itself
 
   app.onError((error, c) => {
     const explained = deps.explain(error)

@@ -168,7 +168,7 @@ test.each(['app', 'mssp'] as const)('service_%s only adds to and reads append-on
 
 test.each(['app', 'mssp'] as const)('service_%s has no way to credentials but functions', async (role) => {
   await withConnection(database.urls[role], 'test', async (sql) => {
-    for (const table of ['sessions', 'password_credentials', 'login_shadows'])
+    for (const table of ['sessions', 'password_credentials', 'login_shadows', 'idempotency_keys'])
       expect(await outcome(sql, table, (tx, name) => tx`select 1 as x from ${tx(name)}`)).toBe('forbidden')
   })
 })

@@ -234,6 +234,32 @@ test.each(['x', '0197A000-0000-7000-8000-000000000001', '%00', '%E0%A4%A', "'--"
     await refused(send(ROUTES['mssp.tenants.retry'], retry), 'not_found')
   },
 )
+describe('an id of nothing, well-formed', () => {
+  const nothing = '0197a000-0000-7000-8000-00000000dead'
+  const addressed = routes.filter(([, route]) => route.resource !== undefined)
+  test.each(addressed)('%s: is that before anything is said of the rest', async (_id, route) => {
+    const path = route.path.replace('{id}', nothing)
+    const bad = [
+      { path },
+      { path: `${path}?surprise=1` },
+      ...(route.method === 'GET'
+        ? []
+        : [
+            { path, body: '{' },
+            { path, body: '{"surprise":1}' },
+            { path, body: 'x'.repeat(70_000) },
+            { path, body: '{}', headers: { 'content-type': 'text/plain' } },
+          ]),
+    ]
+    for (const change of bad) await refused(send(route, change), 'not_found')
+  })
+  test('of the other side is none, either', async () => {
+    const staff = ROUTES['mssp.users.update']
+    await refused(send(staff, { path: `/api/mssp/users/${customerId}`, body: '{' }), 'not_found')
+    const customer = ROUTES['tenant.users.update']
+    await refused(send(customer, { path: `/api/tenant/users/${staffId}`, body: '{' }), 'not_found')
+  })
+})
 test('findings of query and body come together', async () => {
   const route = ROUTES['mssp.tenants.create']
   const answer = await refused(

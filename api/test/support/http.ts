@@ -10,6 +10,8 @@ import { workerHandlers } from '../../src/http/handlers/worker.ts'
 import { appListener, startHttpServer } from '../../src/http/server.ts'
 import type { Handlers } from '../../src/http/types.ts'
 import { silent } from '../../src/log.ts'
+import { once } from '../../src/verbs/once.ts'
+import { targetExists } from '../../src/verbs/target.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import type { Fixture } from './fixture.ts'
 
@@ -175,6 +177,8 @@ export async function startHttp(fixture: Fixture, change: Partial<HttpDependenci
     onRequest: () => undefined,
     resolveSession: async (cookie, host) => fakeSession(cookie, host),
     verifyToken: createTokenVerifier({ tokens: fixture.tokens, load, clock }),
+    targetExists: (principal, target) => targetExists(fixture, principal, target),
+    once: (request, work) => once({ db: fixture.db, clock, log }, request, work),
     explain: (error) => error,
     ...change,
   })

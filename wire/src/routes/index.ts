@@ -7,7 +7,8 @@ import { TENANTS_ROUTES } from './tenants.ts'
 import { USERS_ROUTES } from './users.ts'
 import { WORKER_ROUTES } from './worker.ts'
 
-export type { Access, Route } from './route.ts'
+export { acceptsIdempotencyKey } from './route.ts'
+export type { Access, Resource, Route } from './route.ts'
 
 /** Every operation of the service: registration, guards, validation and OpenAPI all read this table. */
 export const ROUTES = {

@@ -12,6 +12,9 @@ export type Access =
   | { readonly kind: 'adapter' }
   | { readonly kind: 'worker' }
 
+/** What an `{id}` in a path names. */
+export type Resource = 'tenant' | 'user'
+
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Path template as S writes it, colon verbs included: `/api/mssp/tenants/{id}:retry`. */
@@ -19,6 +22,8 @@ export type Route = {
   readonly summary: string
   readonly access: Access
   readonly params?: v.GenericSchema
+  /** Goes with `params`. */
+  readonly resource?: Resource
   readonly query?: v.GenericSchema
   readonly body?: v.GenericSchema
   /** Bytes; `BODY.json` when absent. */
@@ -32,6 +37,10 @@ export type Route = {
   /** Answers 404 in proxy mode (S "Authentication routes"). */
   readonly internalModeOnly?: true
 }
+
+/** Whether a route makes or does something for a user, so that it takes an `Idempotency-Key` (decision 1.7). */
+export const acceptsIdempotencyKey = ({ method, access, path }: Route): boolean =>
+  method === 'POST' && (access.kind === 'mssp' || access.kind === 'tenant') && !path.startsWith('/api/auth/')
 
 /** A route without query parameters refuses every one. */
 export const noQuery = strictObject({})

@@ -9,7 +9,9 @@ import {
   index,
   inet,
   integer,
+  jsonb,
   pgTable,
+  primaryKey,
   text,
   uniqueIndex,
   uuid,
@@ -89,6 +91,27 @@ export const loginShadows = pgTable(
   (table) => [
     index('login_shadows_oldest').on(table.updatedAt),
     check('login_shadows_failures', sql`${table.consecutiveFailures} >= 0`),
+  ],
+)
+
+/** Answers to requests with an `Idempotency-Key` (decision 1.7). No grants. */
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    principalId: uuid('principal_id').notNull(),
+    /** Of method, path and key. */
+    requestHash: bytea('request_hash').notNull(),
+    bodyHash: bytea('body_hash').notNull(),
+    startedAt: moment('started_at').notNull(),
+    expiresAt: moment('expires_at').notNull(),
+    /** Null while the request runs. */
+    status: integer('status'),
+    /** Body and headers, without one-time secrets. */
+    answer: jsonb('answer'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.principalId, table.requestHash] }),
+    index('idempotency_keys_expiry').on(table.expiresAt),
   ],
 )
 

@@ -1,6 +1,6 @@
-import { BODY, type FieldError, ServiceError } from '@service/domain'
-import { fieldErrors, type Route, strictObject } from '@service/wire'
-import type { MiddlewareHandler } from 'hono'
+import { BODY, type FieldError, type Principal, ServiceError } from '@service/domain'
+import { fieldErrors, type Resource, type Route, strictObject } from '@service/wire'
+import type { Context, MiddlewareHandler } from 'hono'
 import * as v from 'valibot'
 import { readBody, requireJson } from '../body.ts'
 import { parseJson } from '../json.ts'
@@ -10,8 +10,29 @@ import type { HttpEnv } from '../types.ts'
 const NOTHING = strictObject({})
 const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** Reads and validates query and body: 413, 415, 400, then 422 with the findings of both. */
-export const readInput = (): MiddlewareHandler<HttpEnv> => async (c, next) => {
+export type TargetExists = (
+  principal: Principal,
+  target: { readonly resource: Resource; readonly id: string },
+) => Promise<boolean>
+
+/**
+ * Reads and validates query and body: 413, 415, 400, then 422 with the findings of both; but an id of nothing is that
+ * first, whatever else is wrong (decision 1.4).
+ */
+export const readInput =
+  (targetExists: TargetExists): MiddlewareHandler<HttpEnv> =>
+  async (c, next) => {
+    await read(c).catch(async (error: unknown) => {
+      const { route, params } = c.get('matched')
+      const principal = c.get('identity')?.principal
+      if (route.resource === undefined || principal === undefined) throw error
+      const target = { resource: route.resource, id: params.id ?? '' }
+      throw (await targetExists(principal, target)) ? error : new ServiceError('not_found')
+    })
+    await next()
+  }
+
+async function read(c: Context<HttpEnv>): Promise<void> {
   const { route } = c.get('matched')
   const value = BODILESS.has(c.req.method) ? undefined : await bodyValue(c.req.raw, route)
   const errors: FieldError[] = []
@@ -20,7 +41,6 @@ export const readInput = (): MiddlewareHandler<HttpEnv> => async (c, next) => {
   if (errors.length > 0) throw new ServiceError('validation_failed', undefined, { errors })
   c.set('query', route.query === undefined ? undefined : query)
   c.set('body', route.body === undefined ? undefined : body)
-  await next()
 }
 
 /** `undefined` for an empty body where none is needed. */
