@@ -1,15 +1,23 @@
-import { audienceOfRole, capabilitiesOf, ROLES } from '@service/domain'
+import { audienceOfRole, capabilitiesOf, type Role, ROLES } from '@service/domain'
 import { ROUTES, type Route } from '@service/wire'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTenant } from '../../src/verbs/tenant/create.ts'
 import { type Fixture, msspUser, startFixture, tenantInput } from '../support/fixture.ts'
-import { type Call, call, cookieOf, CUSTOMER, MSSP, startHttp } from '../support/http.ts'
+import { type Call, call, cookieOf, CUSTOMER, MSSP, signedInSides, startHttp } from '../support/http.ts'
 
 let fixture: Fixture
 let server: Awaited<ReturnType<typeof startHttp>>
+let things: Readonly<Record<'tenantId' | 'staffId' | 'customerId' | 'strangerId', string>>
 beforeAll(async () => {
   fixture = await startFixture()
   server = await startHttp(fixture)
+  const made = await createTenant(fixture.tenants, {
+    principal: msspUser(),
+    requestId: 'r',
+    tenant: tenantInput({ contact_email: 'stranger@example.com' }),
+  })
+  const strangerId = made.contact?.user_id ?? ''
+  things = { ...(await signedInSides(fixture)), tenantId: made.id, strangerId }
 })
 afterAll(async () => {
   await server?.stop()
@@ -77,24 +85,53 @@ describe('audience and capability', () => {
     ['mssp', 'tenant', 'session'].includes(route.access.kind),
   )
   const id = '0197a000-0000-7000-8000-000000000009'
+  const place = (side: string) => (side === 'tenant' ? CUSTOMER : MSSP)
+  const seen = { operations: 0, cells: 0 }
 
-  test.each(guarded)('%s: exactly the roles of the map pass', async (_, route) => {
-    for (const role of ROLES) {
-      const place = audienceOfRole(role) === 'mssp' ? MSSP : CUSTOMER
-      const code = await codeOf({
-        method: route.method,
-        path: route.path.replace('{id}', id),
-        headers: { host: place.host, origin: place.origin, cookie: cookieOf(role) },
-      })
-      const { access } = route
-      const rightSide = access.kind === 'session' || access.kind === audienceOfRole(role)
-      const capability = 'capability' in access ? access.capability : null
-      const may = capability === null || capabilitiesOf(role).some((held) => held === capability)
-      if (!rightSide) expect(code, role).toBe('wrong_audience')
-      else if (!may) expect(code, role).toBe('capability_missing')
-      else expect(['wrong_audience', 'capability_missing'], role).not.toContain(code)
+  /** Ids that a path may name: the own ones, and those of somebody or something else. */
+  const idsFor = ({ path, resource }: Route): { own: string; foreign: readonly string[] } => {
+    if (resource === 'tenant') return { own: things.tenantId, foreign: [things.staffId] }
+    return path.startsWith('/api/mssp/')
+      ? { own: things.staffId, foreign: [things.customerId, things.strangerId] }
+      : { own: things.customerId, foreign: [things.staffId, things.strangerId] }
+  }
+  /** What decides before any resource is looked at; null when nothing is in the way. */
+  const expected = ({ access }: Route, role: Role | null): string | null => {
+    if (role === null) return 'unauthenticated'
+    if (access.kind !== 'session' && access.kind !== audienceOfRole(role)) return 'wrong_audience'
+    const capability = 'capability' in access ? access.capability : null
+    const may = capability === null || capabilitiesOf(role).some((held) => held === capability)
+    return may ? null : 'capability_missing'
+  }
+  const ask = (route: Route, role: Role | null, target: string) => {
+    const { host, origin } = place(role === null ? route.access.kind : audienceOfRole(role))
+    const cookie = role === null ? {} : { cookie: cookieOf(role) }
+    const headers = { host, origin, ...json, ...cookie, 'x-request-id': 'same' }
+    return call(server.port, { method: route.method, path: route.path.replace('{id}', target), headers })
+  }
+  const told = (body: Record<string, unknown>) => ({ ...body, instance: '' })
+
+  test.each(guarded)('%s: eight roles and nobody, own, foreign and nonexistent', async (_, route) => {
+    seen.operations += 1
+    const { own, foreign } = idsFor(route)
+    for (const role of [...ROLES, null]) {
+      const early = expected(route, role)
+      const nothing = await ask(route, role, id)
+      for (const target of route.params === undefined ? [own] : [own, ...foreign]) {
+        seen.cells += 1
+        const { status, body } = await ask(route, role, target)
+        const what = `${role ?? 'nobody'} ${target === own ? 'own' : 'foreign'}`
+        if (early !== null) expect(body.code, what).toBe(early)
+        else if (target === own || route.params === undefined) {
+          const closed = ['unauthenticated', 'wrong_audience', 'capability_missing', 'not_found']
+          expect(closed, `${what}: ${status}`).not.toContain(body.code)
+          expect(status, what).toBeLessThan(500)
+        } else expect(body.code, what).toBe('not_found')
+        if (target !== own) expect(told(body), what).toEqual(told(nothing.body))
+      }
     }
   })
+  afterAll(() => console.log(`S3: ${JSON.stringify(seen)}`))
 
   test('while the password must be changed, only what is needed for that answers', async () => {
     for (const [, route] of guarded) {
