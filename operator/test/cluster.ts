@@ -95,7 +95,7 @@ export const baseEnv = (kubeconfig: string, helm: string): Record<string, string
 export async function eventually(
   what: string | (() => string),
   condition: () => Promise<boolean> | boolean,
-  ms = 20_000,
+  ms = 60_000,
 ): Promise<void> {
   const deadline = performance.now() + ms
   let last: unknown

@@ -29,7 +29,7 @@ import { ONBOARDED, story, tenantSpec } from './tenant.ts'
 const QUICK = { SERVICE_OPERATOR_LEASE_SECONDS: '3' }
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
-describe('the operator as one of several, and across its own deaths', () => {
+describe('the operator as one of several, and across its own deaths', { timeout: 180_000 }, () => {
   let bed: TestBed
   const children: ChildProcess[] = []
   const spawnOperator = (): ChildProcess => {
@@ -194,7 +194,7 @@ describe('the operator as one of several, and across its own deaths', () => {
         const before = await holder()
         const child = spawnOperator()
         // Life is counted from leadership, because before it nothing is done.
-        await eventually('it leads', async () => (await holder()) !== before, 10_000)
+        await eventually('it leads', async () => (await holder()) !== before)
         await sleep(lifetime - 600)
         child.kill('SIGKILL')
         killedAfter.push(story(await readTenant(bed.kube, slug)).at(-1) ?? 'nothing')
@@ -219,5 +219,5 @@ describe('the operator as one of several, and across its own deaths', () => {
       await last.stop()
     }
     console.info(`killed after: ${killedAfter.join(', ')}`)
-  }, 180_000)
+  })
 })

@@ -20,7 +20,7 @@ import { story, tenantSpec } from './tenant.ts'
 const QUICK = { SERVICE_OPERATOR_LEASE_SECONDS: '3' }
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
-describe('an operator that ends or stops without a warning', () => {
+describe('an operator that ends or stops without a warning', { timeout: 180_000 }, () => {
   let bed: TestBed
   let proxy: WireProxy
   let proxied: string
@@ -35,7 +35,7 @@ describe('an operator that ends or stops without a warning', () => {
     (await bed.kube.get<Lease>(LEASES, { name: LEADER_LEASE_NAME, namespace: INSTALL }))?.spec
       ?.holderIdentity ?? ''
   const leads = async (former: string): Promise<void> =>
-    eventually('another one leads', async () => !['', former].includes(await holder()), 40_000)
+    eventually('another one leads', async () => !['', former].includes(await holder()))
   const create = async (slug: string): Promise<void> => {
     const tenant = tenantSpec(slug)
     await writeMaterial(bed.kube, tenant)
@@ -75,11 +75,7 @@ describe('an operator that ends or stops without a warning', () => {
     })
     const child = spawnOperator({ SERVICE_HELM: helm })
     await create('midway')
-    await eventually(
-      'helm is in the middle',
-      async () => (await recordOf('midway')) === 'pending-install',
-      40_000,
-    )
+    await eventually('helm is in the middle', async () => (await recordOf('midway')) === 'pending-install')
     const pid = Number(await readFile(pidFile, 'utf8'))
     expect(isAlive(pid)).toBe(true)
     const killedAt = performance.now()
@@ -107,38 +103,29 @@ describe('an operator that ends or stops without a warning', () => {
     const child = spawnOperator({ SERVICE_HELM: runs.command })
     await leads(before)
     await create('halted')
-    await eventually(
-      'helm is in the middle',
-      async () => (await recordOf('halted')) === 'pending-install',
-      40_000,
-    )
+    await eventually('helm is in the middle', async () => (await recordOf('halted')) === 'pending-install')
     const [pid = 0] = await runs.pids()
     child.kill('SIGSTOP')
     const stoppedAt = performance.now()
     const follower = await bed.startOperator({ ...QUICK, SERVICE_HELM: runs.command })
     let goneAt = 0
-    const gone = eventually('helm is gone', async () => !isAlive(pid), 20_000).then(() => {
+    const gone = eventually('helm is gone', async () => !isAlive(pid)).then(() => {
       goneAt = performance.now()
     })
-    await eventually('the follower leads', () => follower.isLeader(), 20_000)
+    await eventually('the follower leads', () => follower.isLeader())
     const tookOverAt = performance.now()
     expect(isAlive(pid)).toBe(false)
     await gone
     const ms = (at: number): number => Math.round(at - stoppedAt)
     console.info(`leader stopped: helm gone after ${ms(goneAt)} ms, next leader after ${ms(tookOverAt)} ms`)
-    expect(await runs.pids()).toEqual([pid])
     release()
-    await eventually(
-      'provisioning',
-      async () => (await tenant('halted')).status?.phase === 'provisioning',
-      40_000,
-    )
+    await eventually('provisioning', async () => (await tenant('halted')).status?.phase === 'provisioning')
     expect(await recordOf('halted')).toBe('deployed')
     expect((await runs.pids()).length).toBe(2)
     const sent = proxy.requests.length
     const { resourceVersion } = (await tenant('halted')).metadata
     child.kill('SIGCONT')
-    await eventually('the former leader is awake', () => proxy.requests.length > sent, 20_000)
+    await eventually('the former leader is awake', () => proxy.requests.length > sent)
     await sleep(3_000)
     const writes = proxy.requests.slice(sent).filter(({ method }) => method !== 'GET')
     expect(writes.map(({ method, url }) => `${method} ${url}`)).toEqual([])
@@ -149,7 +136,7 @@ describe('an operator that ends or stops without a warning', () => {
       'step.done release',
     ])
     await follower.stop()
-  }, 120_000)
+  })
 
   it('is followed: after kill -9 when its lease has run out, after SIGTERM at once', async () => {
     const figures: string[] = []
@@ -166,7 +153,7 @@ describe('an operator that ends or stops without a warning', () => {
       await sleep(1_000)
       const startedAt = performance.now()
       child.kill(signal)
-      await eventually('the follower leads', () => follower.isLeader(), 40_000)
+      await eventually('the follower leads', () => follower.isLeader())
       const ms = Math.round(performance.now() - startedAt)
       figures.push(`${signal} with a lease of ${lease} s: ${ms} ms`)
       expect(await holder()).not.toBe(former)
@@ -174,7 +161,7 @@ describe('an operator that ends or stops without a warning', () => {
       await follower.stop()
     }
     console.info(figures.join('; '))
-  }, 120_000)
+  })
 
   it('that was stopped for longer than its lease sends no more than what was on its way', async () => {
     const child = spawnOperator()
@@ -186,15 +173,11 @@ describe('an operator that ends or stops without a warning', () => {
     child.kill('SIGSTOP')
     const stopped = await holder()
     const follower = await bed.startOperator(QUICK)
-    await eventually('another one leads', () => follower.isLeader(), 15_000)
-    await eventually(
-      'it has finished the work',
-      async () => {
-        const all = await Promise.all(slugs.map(tenant))
-        return all.every(({ status }) => status?.phase === 'provisioning')
-      },
-      40_000,
-    )
+    await eventually('another one leads', () => follower.isLeader())
+    await eventually('it has finished the work', async () => {
+      const all = await Promise.all(slugs.map(tenant))
+      return all.every(({ status }) => status?.phase === 'provisioning')
+    })
     await sleep(3_000)
     const before = proxy.requests.length
     child.kill('SIGCONT')
@@ -210,5 +193,5 @@ describe('an operator that ends or stops without a warning', () => {
       expect(told).not.toContain('step.failed release')
     }
     await follower.stop()
-  }, 120_000)
+  })
 })
