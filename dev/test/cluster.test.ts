@@ -64,7 +64,7 @@ describe('the embedded cluster', () => {
             selector: { matchLabels: { app: 'pending' } },
             template: {
               metadata: { labels: { app: 'pending' } },
-              spec: { containers: [{ name: 'main', image: 'none' }] },
+              spec: { nodeSelector: { no: 'node' }, containers: [{ name: 'main', image: 'none' }] },
             },
           },
         },
@@ -167,7 +167,7 @@ describe('a cluster whose parent was killed', () => {
     parent.kill('SIGKILL')
     await once(parent, 'exit')
     const left = JSON.parse(await readFile(join(dataDir, 'processes.json'), 'utf8')) as ProcessRecord[]
-    expect(left.filter(isRunning)).toHaveLength(4)
+    expect(left.filter(isRunning)).toHaveLength(5)
 
     const next = await startEmbeddedCluster({ dataDir })
     expect(left.filter(isRunning)).toEqual([])

@@ -39,7 +39,7 @@ export type TestBed = Awaited<ReturnType<typeof startTestBed>>
  */
 export async function startTestBed() {
   const directory = await mkdtemp(join(tmpdir(), 'service-operator-'))
-  const cluster = await startEmbeddedCluster({ dataDir: join(directory, 'cluster') })
+  const cluster = await startEmbeddedCluster({ dataDir: join(directory, 'cluster'), simulation: false })
   const tools = await ensureTools()
   const kube = createKubeClient({ kubeconfigPath: cluster.kubeconfigPath, userAgent: 'operator-test' })
   await kube.create(NAMESPACES, { metadata: { name: INSTALL } })

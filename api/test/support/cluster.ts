@@ -16,7 +16,7 @@ const DEFINITIONS: ResourceType = {
 /** A cluster that nobody else watches, with the Tenant resource: an operator of another test would write into ours. */
 export async function ownCluster(): Promise<{ kubeconfigPath: string; stop: () => Promise<void> }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'service-api-cluster-'))
-  const cluster = await startEmbeddedCluster({ dataDir })
+  const cluster = await startEmbeddedCluster({ dataDir, simulation: false })
   await serveTenants(cluster.kubeconfigPath)
   return {
     kubeconfigPath: cluster.kubeconfigPath,

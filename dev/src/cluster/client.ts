@@ -113,7 +113,7 @@ export function connectApi(credentials: Credentials): ApiClient {
       const secure = url.protocol === 'https:'
       const options = {
         method,
-        headers: { accept: 'application/json', ...authorization, ...headers },
+        headers: { accept: 'application/json', 'user-agent': 'service-dev', ...authorization, ...headers },
         timeout: idleMs,
         ...(signal === undefined ? {} : { signal }),
       }

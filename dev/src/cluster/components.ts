@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { PkiFiles } from './credentials.ts'
 import type { ClusterPorts } from './ports.ts'
 
@@ -22,7 +23,9 @@ export function etcdArgs(dataDir: string, ports: ClusterPorts, fsync: boolean): 
   ]
 }
 
-export function apiserverArgs(pki: PkiFiles, ports: ClusterPorts): string[] {
+const AUDIT_POLICY = fileURLToPath(new URL('../../cluster/audit-policy.yaml', import.meta.url))
+
+export function apiserverArgs(pki: PkiFiles, ports: ClusterPorts, auditLog?: string): string[] {
   return [
     `--etcd-servers=http://${LOOPBACK}:${ports.etcd}`,
     `--bind-address=${LOOPBACK}`,
@@ -39,6 +42,9 @@ export function apiserverArgs(pki: PkiFiles, ports: ClusterPorts): string[] {
     // Loopback addresses are refused in endpoints, and nothing routes the service address here anyway.
     '--endpoint-reconciler-type=none',
     '--allow-privileged=true',
+    ...(auditLog === undefined
+      ? []
+      : [`--audit-log-path=${auditLog}`, `--audit-policy-file=${AUDIT_POLICY}`]),
     '--profiling=false',
   ]
 }

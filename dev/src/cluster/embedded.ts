@@ -11,10 +11,11 @@ import type { PkiFiles } from './credentials.ts'
 import { tryLock } from './lock.ts'
 import { choosePorts } from './ports.ts'
 import type { ClusterPorts } from './ports.ts'
+import { applySimulation, assertAdmission, kwokArgs } from './simulation.ts'
 import { ensureTools } from './tools.ts'
 import type { Progress, Tools } from './tools.ts'
 
-export type Component = 'etcd' | 'kube_apiserver' | 'kube_controller_manager' | 'kube_scheduler'
+export type Component = 'etcd' | 'kube_apiserver' | 'kube_controller_manager' | 'kube_scheduler' | 'kwok'
 
 export interface EmbeddedClusterOptions {
   /** Holds everything of the cluster: etcd's data, keys, ports, kubeconfig, logs. */
@@ -23,6 +24,10 @@ export interface EmbeddedClusterOptions {
   ports?: Partial<ClusterPorts>
   /** Let etcd wait for the disk. Default false: what a crash of the machine loses is development data. */
   fsync?: boolean
+  /** File for one line of JSON about each request that the API server has answered. Default: none. */
+  auditLog?: string
+  /** Simulated nodes and volumes, played by KWOK. Default true; without them, and without a node, pods stay pending. */
+  simulation?: boolean
   /** How long the cluster may take to become ready. Default 90 s. */
   readyTimeoutMs?: number
   /** Called when a component ends although nobody has stopped it. */
@@ -35,7 +40,7 @@ export interface EmbeddedCluster {
   caFile: string
   /** Bearer token of the cluster's administrator. */
   token: string
-  pids: Record<Component, number>
+  pids: Partial<Record<Component, number>>
   /** In the order of their start; `stopRecorded` ends them from another process. */
   processes: readonly ProcessRecord[]
   /** Ends all components, last started first. The data stays. */
@@ -90,11 +95,11 @@ interface Plane {
 }
 
 async function startControlPlane({ life, tools, ports, pki, options, deadline }: Plane) {
-  const { dataDir } = options
+  const { dataDir, simulation = true } = options
   const serverUrl = `https://127.0.0.1:${ports.apiserver}`
   await life.start('etcd', tools.etcd, etcdArgs(dataDir, ports, options.fsync ?? false))
   await life.until('etcd', deadline, () => probe(`http://127.0.0.1:${ports.etcd}`, '/health', deadline))
-  await life.start('kube_apiserver', tools.kubeApiserver, apiserverArgs(pki, ports))
+  await life.start('kube_apiserver', tools.kubeApiserver, apiserverArgs(pki, ports, options.auditLog))
 
   const caFile = await life.until('its certificate', deadline, () => writeCaFile(pki.directory))
   const ca = await readFile(caFile, 'utf8')
@@ -114,9 +119,14 @@ async function startControlPlane({ life, tools, ports, pki, options, deadline }:
     const managerArgs = controllerManagerArgs(pki, controllerManager, caFile)
     await life.start('kube_controller_manager', tools.kubeControllerManager, managerArgs)
     await life.start('kube_scheduler', tools.kubeScheduler, schedulerArgs(scheduler))
+    if (simulation) {
+      await life.until('the simulation', deadline, () => applySimulation(api))
+      await life.start('kwok', tools.kwok, kwokArgs(kubeconfigPath))
+    }
     await life.until('namespace default', deadline, () =>
       get('/api/v1/namespaces/default/serviceaccounts/default'),
     )
+    if (simulation) await life.until('the admission of pods', deadline, () => assertAdmission(api))
   } finally {
     api.close()
   }
@@ -145,14 +155,8 @@ class ClusterLife {
     return [...this.#running.values()].map((each) => each.record)
   }
 
-  pids(): Record<Component, number> {
-    const pid = (component: Component): number => this.#running.get(component)?.pid ?? 0
-    return {
-      etcd: pid('etcd'),
-      kube_apiserver: pid('kube_apiserver'),
-      kube_controller_manager: pid('kube_controller_manager'),
-      kube_scheduler: pid('kube_scheduler'),
-    }
+  pids(): Partial<Record<Component, number>> {
+    return Object.fromEntries([...this.#running].map(([component, { pid }]) => [component, pid]))
   }
 
   /** A killed parent leaves its children behind: they hold the ports and the data. */

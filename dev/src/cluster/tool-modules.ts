@@ -9,6 +9,7 @@ export type ToolName =
   | 'kube-scheduler'
   | 'kubectl'
   | 'helm'
+  | 'kwok'
 
 /** A Go module below `dev/cluster/tools` and the programs that are built from it. */
 export interface ToolModule {
@@ -46,6 +47,12 @@ export const TOOL_MODULES: readonly ToolModule[] = [
     source: 'helm.sh/helm/v4',
     programs: { helm: 'helm.sh/helm/v4/cmd/helm' },
     versionFlags: (version) => [`-X helm.sh/helm/v4/internal/version.version=${version}`],
+  },
+  {
+    folder: 'kwok',
+    source: 'sigs.k8s.io/kwok',
+    programs: { kwok: 'sigs.k8s.io/kwok/cmd/kwok' },
+    versionFlags: (version) => [`-X sigs.k8s.io/kwok/pkg/consts.Version=${version}`],
   },
 ]
 

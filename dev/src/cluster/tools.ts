@@ -18,6 +18,7 @@ export interface Tools {
   kubeScheduler: string
   helm: string
   kubectl: string
+  kwok: string
 }
 
 export type Progress = (line: string) => void
@@ -26,7 +27,7 @@ const TOOLS_DIRECTORY = fileURLToPath(new URL('../../cluster/tools', import.meta
 const HEARTBEAT_MS = 5_000
 
 /**
- * Finds the tools or builds what is missing, once for each version (cold about six minutes on two cores).
+ * Finds the tools or builds what is missing, once for each version (cold about eight minutes on two cores).
  * Rejects with one sentence that names what is missing (Go, a build that fails and its log).
  */
 export async function ensureTools(
@@ -56,6 +57,7 @@ export async function ensureTools(
     kubeScheduler: path('kube-scheduler'),
     helm: path('helm'),
     kubectl: path('kubectl'),
+    kwok: path('kwok'),
   }
 }
 

@@ -52,7 +52,7 @@ async function watchQuietly(kubeconfigPath: string, proxy: WireProxy, minutes: n
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' } } })
 const directory = await mkdtemp(join(tmpdir(), 'service-drill-watch-'))
-const cluster = await startEmbeddedCluster({ dataDir: directory })
+const cluster = await startEmbeddedCluster({ dataDir: directory, simulation: false })
 try {
   const proxy = await startWireProxy(cluster)
   const path = join(directory, 'proxied')

@@ -2,11 +2,12 @@ import { availableParallelism } from 'node:os'
 import type { Clock } from '@service/domain'
 import { ApiError } from '../cluster/client.ts'
 import type { ApiClient } from '../cluster/client.ts'
+import { LOCAL_NODE_LABEL } from '../cluster/labels.ts'
 import { pause } from '../cluster/watch.ts'
 import { seconds } from './status.ts'
 
-/** Pods come here by `nodeSelector: {service.dev/local-node: "true"}`. */
-export const LOCAL_NODE_LABEL = 'service.dev/local-node'
+/** Pods come here by `nodeSelector: {service.dev/local-node: "true"}`, which also brings them the toleration. */
+const TAINT = { key: LOCAL_NODE_LABEL, value: 'true', effect: 'NoSchedule' }
 
 const LEASE_SECONDS = 40
 const RENEW_MS = 10_000
@@ -15,7 +16,8 @@ const REPORT_MS = 5 * 60_000
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 
 interface NodeObject {
-  metadata: { labels?: Record<string, string> }
+  metadata: { labels?: Record<string, string>; resourceVersion?: string }
+  spec?: { taints?: Array<{ key: string }> }
   status?: { conditions?: Array<{ type: string; status: string; lastHeartbeatTime?: string }> }
 }
 
@@ -57,16 +59,25 @@ async function ensureNode({ api, nodeName, hostIp, clock }: RegistrationOptions)
   let node = await api.find<NodeObject>(path)
   if (node === null) {
     node = await api.call<NodeObject>('POST', '/api/v1/nodes', {
-      body: { metadata: { name: nodeName, labels } },
+      body: { metadata: { name: nodeName, labels }, spec: { taints: [TAINT] } },
     })
-  } else if (Object.entries(labels).some(([key, value]) => node?.metadata.labels?.[key] !== value)) {
-    await api.call('PATCH', path, { body: { metadata: { labels } } })
+  } else if (!isMarked(node, labels)) {
+    const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== TAINT.key)
+    const { resourceVersion } = node.metadata
+    await api.call('PATCH', path, {
+      body: { metadata: { labels, resourceVersion }, spec: { taints: [...taints, TAINT] } },
+    })
   }
   const ready = node.status?.conditions?.find((each) => each.type === 'Ready')
   const age = clock().getTime() - Date.parse(ready?.lastHeartbeatTime ?? '1970-01-01T00:00:00Z')
   if (ready?.status === 'True' && age < REPORT_MS) return
   const status = nodeStatus(nodeName, hostIp, seconds(clock()), ready?.status === 'True')
   await api.call('PATCH', `${path}/status`, { body: { status }, patch: 'strategic-merge' })
+}
+
+function isMarked({ metadata, spec }: NodeObject, labels: Readonly<Record<string, string>>): boolean {
+  const labelled = Object.entries(labels).every(([key, value]) => metadata.labels?.[key] === value)
+  return labelled && (spec?.taints ?? []).some(({ key }) => key === TAINT.key)
 }
 
 function nodeLabels(nodeName: string): Record<string, string> {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { INSTALL_NAMESPACE } from '@service/domain'
+import { LOCAL_NODE_LABEL } from '../cluster/labels.ts'
 import type { Tools } from '../cluster/tools.ts'
 import type { Kept } from './kept.ts'
 import { ROOT } from './paths.ts'
@@ -24,8 +25,6 @@ export function systemUrls(kept: Kept): SystemUrls {
   }
 }
 
-/** The label of the development node, where the tenants' own pods go. */
-export const LOCAL_NODE_LABEL = 'service.dev/local-node=true'
 export const HEARTBEAT_SECONDS = 2
 export const POLL_SECONDS = 1
 /** A killed operator is followed by the next one after this time; 15 in production. */
@@ -63,7 +62,7 @@ export function operatorEnvironment({
     SERVICE_ADAPTER_INDEXER_URL: `${urls.indexer}/{slug}`,
     SERVICE_ADAPTER_HEARTBEAT_SECONDS: String(HEARTBEAT_SECONDS),
     SERVICE_ADAPTER_POLL_SECONDS: String(POLL_SECONDS),
-    SERVICE_TENANT_NODE_SELECTOR: LOCAL_NODE_LABEL,
+    SERVICE_TENANT_NODE_SELECTOR: `${LOCAL_NODE_LABEL}=true`,
     SERVICE_OPERATOR_LEASE_SECONDS: String(LEASE_SECONDS),
   }
 }
