@@ -10,6 +10,7 @@ export { readSystemConfig, type SystemConfig } from './system/config.ts'
 export type { Connection } from './system/connection.ts'
 export { RestError, signIn, type RestSession } from './system/rest.ts'
 export { startSystem, type System } from './system/system.ts'
+export { startTemporarySystem, type TemporarySystem } from './system/temporary.ts'
 export { waitUntil } from './wait-until.ts'
 export {
   createKindCluster,

@@ -1,9 +1,6 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { ensureTools, readSystemConfig, signIn, startSystem, waitUntil } from '@service/dev'
+import { ensureTools, signIn, startTemporarySystem, waitUntil } from '@service/dev'
 import type { Connection, RestSession, System } from '@service/dev'
 import type { Tenant, TenantDetail } from '@service/wire'
 import postgres from 'postgres'
@@ -34,24 +31,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
 
 /** In temporary folders, beside whatever else runs on this machine. */
 async function startOwnWorld(options: WorldOptions): Promise<World> {
-  const directory = await mkdtemp(join(tmpdir(), 'service-e2e-'))
-  const lines: string[] = []
-  const config = {
-    ...readSystemConfig(),
-    ...options,
-    paths: {
-      dataDir: join('/var/tmp', `${directory.split('/').at(-1)}`),
-      localDir: join(directory, 'local'),
-    },
-  }
-  const system = await startSystem(config, (line) => lines.push(line)).catch((error: unknown) => {
-    throw new Error(`the system did not start:\n${lines.join('\n')}`, { cause: error })
-  })
-  return worldOf(system, async () => {
-    await system.shutdown()
-    await rm(config.paths.dataDir, { recursive: true, force: true })
-    await rm(directory, { recursive: true, force: true })
-  })
+  const temporary = await startTemporarySystem('e2e', () => options)
+  return worldOf(temporary.system, () => temporary.end())
 }
 
 async function worldOf(system: System, end: () => Promise<void>): Promise<World> {

@@ -9,6 +9,10 @@ export type SystemConfig = {
   readonly alertCount: number
   /** What child processes inherit. A KUBECONFIG is never among it. */
   readonly childEnv: Readonly<Record<string, string | undefined>>
+  /** Any free ports instead of the usual ones, which several systems would want that start at the same time. */
+  readonly anyPorts?: boolean
+  /** File into which the API server writes a line for each request; none without. */
+  readonly auditLog?: string
   /** What API and operator get on top, asked at each of their starts. */
   readonly extraEnv?: () => Readonly<Record<string, string>>
 }

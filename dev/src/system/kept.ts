@@ -17,7 +17,7 @@ export type Kept = {
 }
 
 /** Reads what was kept, makes what is missing, and moves a port that somebody else has taken. */
-export async function keep(dataDir: string): Promise<Kept> {
+export async function keep(dataDir: string, anyPorts = false): Promise<Kept> {
   await mkdir(dataDir, { recursive: true, mode: 0o711 })
   const file = join(dataDir, 'kept.json')
   const earlier = await readKept(file)
@@ -28,7 +28,7 @@ export async function keep(dataDir: string): Promise<Kept> {
     jwtKey: randomBytes(48).toString('base64'),
     adapterKey: randomBytes(48).toString('base64'),
     ...earlier,
-    ports: await choosePorts(earlier.ports),
+    ports: await choosePorts(earlier.ports, anyPorts),
   }
   await writeFile(`${file}.new`, JSON.stringify(kept, null, 2), { mode: 0o600 })
   await rename(`${file}.new`, file)
@@ -44,16 +44,17 @@ async function readKept(file: string): Promise<Partial<Kept>> {
   }
 }
 
-async function choosePorts(earlier: SystemPorts | undefined): Promise<SystemPorts> {
+async function choosePorts(earlier: SystemPorts | undefined, anyPorts: boolean): Promise<SystemPorts> {
   const taken = new Set<number>()
-  const choose = async (wanted: number): Promise<number> => {
-    let port = (await isFree(wanted)) ? wanted : await freePort()
+  const choose = async (wanted: number | undefined): Promise<number> => {
+    let port = wanted !== undefined && (await isFree(wanted)) ? wanted : await freePort()
     while (taken.has(port)) port = await freePort()
     taken.add(port)
     return port
   }
   const names = Object.keys(PREFERRED) as (keyof SystemPorts)[]
   const ports: Record<string, number> = {}
-  for (const name of names) ports[name] = await choose(earlier?.[name] ?? PREFERRED[name])
+  for (const name of names)
+    ports[name] = await choose(earlier?.[name] ?? (anyPorts ? undefined : PREFERRED[name]))
   return ports as SystemPorts
 }

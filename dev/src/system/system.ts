@@ -36,7 +36,7 @@ export async function startSystem(
   const { dataDir, localDir } = config.paths
   await mkdir(join(localDir, 'logs'), { recursive: true })
   const tools = await ensureTools({ progress: log })
-  const kept = await keep(dataDir)
+  const kept = await keep(dataDir, config.anyPorts)
   const facts: SystemFacts = { config, kept, tools, log, databases: undefined, kubeconfig: undefined }
   const units = new Map<UnitName, SupervisedUnit>()
   let complete = false

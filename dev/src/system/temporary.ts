@@ -28,6 +28,7 @@ export async function startTemporarySystem(
     const config = {
       ...readSystemConfig(),
       ...(await configure(directory)),
+      anyPorts: true,
       paths: { dataDir, localDir: join(directory, 'local') },
     }
     const system = await startSystem(config, (line) => lines.push(line))

@@ -1,17 +1,15 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Failpoint } from '@service/domain'
 import postgres from 'postgres'
 import { ensureTools } from '../../cluster/tools.ts'
-import { readSystemConfig } from '../../system/config.ts'
 import { ROOT } from '../../system/paths.ts'
 import { signIn } from '../../system/rest.ts'
 import type { RestSession } from '../../system/rest.ts'
-import { startSystem } from '../../system/system.ts'
 import type { System } from '../../system/system.ts'
+import { startTemporarySystem } from '../../system/temporary.ts'
 
 export type CrashWorld = {
   readonly system: System
@@ -36,31 +34,22 @@ export const LEASE_SECONDS = '3'
 
 /** A system of its own in temporary folders, by default with the operator inside the API, whose API dies at ordered moments. */
 export async function startCrashWorld({ separateOperator = false } = {}): Promise<CrashWorld> {
-  const directory = await mkdtemp(join(tmpdir(), 'service-crash-'))
-  const dataDir = join('/var/tmp', directory.split('/').at(-1) ?? '')
-  const chart = join(directory, 'chart')
-  await cp(join(ROOT, 'charts/service-tenant'), chart, { recursive: true })
+  let chart = ''
   const deaths: Failpoint[] = []
   let armed: Failpoint | null = null
   let starts = 0
-  const lines: string[] = []
-  const config = {
-    ...readSystemConfig(),
-    separateOperator,
-    paths: { dataDir, localDir: join(directory, 'local') },
-    extraEnv: () => {
-      starts += 1
-      armed = deaths.shift() ?? null
-      const own = { SERVICE_OPERATOR_LEASE_SECONDS: LEASE_SECONDS, SERVICE_TENANT_CHART: chart }
-      return armed === null ? own : { ...own, SERVICE_FAILPOINT: armed }
-    },
+  const extraEnv = (): Record<string, string> => {
+    starts += 1
+    armed = deaths.shift() ?? null
+    const own = { SERVICE_OPERATOR_LEASE_SECONDS: LEASE_SECONDS, SERVICE_TENANT_CHART: chart }
+    return armed === null ? own : { ...own, SERVICE_FAILPOINT: armed }
   }
-  const remove = () =>
-    Promise.all([dataDir, directory].map((path) => rm(path, { recursive: true, force: true })))
-  const system = await startSystem(config, (line) => lines.push(line)).catch(async (error: unknown) => {
-    await remove()
-    throw new Error(`the system did not start:\n${lines.join('\n')}`, { cause: error })
+  const temporary = await startTemporarySystem('crash', async (directory) => {
+    chart = join(directory, 'chart')
+    await cp(join(ROOT, 'charts/service-tenant'), chart, { recursive: true })
+    return { separateOperator, extraEnv }
   })
+  const { system } = temporary
   const { databases, kubeconfig } = system.connection()
   const sql = postgres(databases.mssp, { max: 2, fetch_types: false, onnotice: () => undefined })
   const { kubectl } = await ensureTools()
@@ -80,8 +69,7 @@ export async function startCrashWorld({ separateOperator = false } = {}): Promis
     },
     end: async () => {
       await sql.end({ timeout: 5 })
-      await system.shutdown()
-      await remove()
+      await temporary.end()
     },
   }
 }
