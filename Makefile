@@ -4,7 +4,7 @@ NODE := node_modules/.bin/node
 SYSTEM := $(NODE) dev/src/system/main.ts
 STAMP := node_modules/.installed
 
-.PHONY: help demo up down reset test test-unit test-system e2e verify format generate tools drill-crash drill-isolation drill-leader drill-login drill-postgres drill-watch
+.PHONY: help demo up down reset test test-unit test-system e2e verify format generate tools drill-crash drill-isolation drill-leader drill-login drill-postgres drill-tenants drill-watch
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,10 @@ drill-login: $(STAMP) ## Guess passwords: nothing tells known accounts from unkn
 
 drill-postgres: $(STAMP) ## Break the database driver's connections in every way (minutes)
 	@$(NODE) dev/src/drills/postgres.ts
+
+drill-tenants: $(STAMP) ## Create 10 tenants at once, then 50 on simulated nodes: time, CPU, memory, requests (Linux)
+	@$(NODE) dev/src/drills/tenants.ts --tenants 10 --nodes local
+	@$(NODE) dev/src/drills/tenants.ts --tenants 50 --nodes simulated
 
 drill-watch: $(STAMP) ## Show that a quiet, healthy watch is left alone (10 minutes)
 	@$(NODE) dev/src/drills/quiet-watch.ts

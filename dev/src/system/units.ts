@@ -33,6 +33,7 @@ export const clusterUnit = (facts: SystemFacts): Unit => ({
     const cluster = await startEmbeddedCluster({
       dataDir: join(facts.config.paths.dataDir, 'cluster'),
       progress: facts.log,
+      ...(facts.config.auditLog === undefined ? {} : { auditLog: facts.config.auditLog }),
     })
     facts.kubeconfig = cluster.kubeconfigPath
     await prepareCluster(cluster.kubeconfigPath)
