@@ -64,11 +64,15 @@ export const until = <T>(
   timeoutMs = 90_000,
 ): Promise<T> => waitUntil(what, attempt, { timeoutMs, pauseMs: 100 })
 
-export const untilActive = (world: World, id: string): Promise<TenantDetail> =>
-  until(`tenant ${id} to be active`, async () => {
-    const tenant = await world.rest.call<TenantDetail>('GET', `/api/mssp/tenants/${id}`)
-    return tenant.state === 'active' ? tenant : undefined
-  })
+export const untilActive = (world: World, id: string, timeoutMs?: number): Promise<TenantDetail> =>
+  until(
+    `tenant ${id} to be active`,
+    async () => {
+      const tenant = await world.rest.call<TenantDetail>('GET', `/api/mssp/tenants/${id}`)
+      return tenant.state === 'active' ? tenant : undefined
+    },
+    timeoutMs,
+  )
 
 export const createTenant = (world: World, slug: string): Promise<Tenant> =>
   world.rest.call<Tenant>('POST', '/api/mssp/tenants', {

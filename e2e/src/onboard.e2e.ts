@@ -135,3 +135,15 @@ describe('failures on the way', () => {
     }
   }, 300_000)
 })
+
+describe('ten tenants created at once', () => {
+  it('become active, each with a namespace and a story of its own', async () => {
+    const slugs = Array.from({ length: 10 }, (_, index) => `many-${index}`)
+    const created = await Promise.all(slugs.map((slug) => createTenant(world, slug)))
+    const active = await Promise.all(created.map(({ id }) => untilActive(world, id, 240_000)))
+    expect(active.map(({ slug, installation }) => [slug, installation?.namespace])).toEqual(
+      slugs.map((slug) => [slug, `tenant-${slug}`]),
+    )
+    for (const { id } of active) expect(await history(world, id)).toEqual(WHOLE_HISTORY)
+  }, 300_000)
+})
