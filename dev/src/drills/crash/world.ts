@@ -49,7 +49,7 @@ export async function startCrashWorld({ separateOperator = false } = {}): Promis
     await cp(join(ROOT, 'charts/service-tenant'), chart, { recursive: true })
     return { separateOperator, extraEnv }
   })
-  const { system } = temporary
+  const { system, directory } = temporary
   const { databases, kubeconfig } = system.connection()
   const sql = postgres(databases.mssp, { max: 2, fetch_types: false, onnotice: () => undefined })
   const { kubectl } = await ensureTools()
