@@ -273,8 +273,8 @@ test('one log line a request, with the template of the route and never the path'
       level: 'info',
       msg: 'request',
       route: '/api/mssp/tenants/{id}',
-      status: 422,
-      code: 'validation_failed',
+      status: 404,
+      code: 'not_found',
     },
   ])
   expect(lines.join('')).not.toContain('000000000009')
