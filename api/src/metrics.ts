@@ -75,7 +75,7 @@ type FleetRow = {
 /** The gauges about tenants: read from the database at each scrape, so that a deleted tenant's series end. */
 export function createFleetGauges(
   registry: Registry,
-  sources: { readonly db: Database; readonly clock: Clock; readonly orphans: () => number },
+  sources: { readonly db: Database; readonly clock: Clock; readonly orphans: () => readonly string[] },
 ): () => Promise<void> {
   const gauge = (name: string, help: string, labelNames: string[] = []): Gauge =>
     new Gauge({ registers: [registry], name, help, labelNames })
@@ -87,10 +87,14 @@ export function createFleetGauges(
   )
   const depth = gauge('service_reconcile_queue_depth', 'Tenants whose resource waits to be applied.')
   const orphans = gauge('service_orphan_tenants', 'Tenant resources without a row; they are left alone.')
+  const orphan = gauge('service_orphan_tenant_info', 'One for each Tenant resource without a row.', ['slug'])
   const failed = gauge('service_fleet_scrape_failed', '1 when the last scrape could not read the database.')
 
   return async () => {
-    orphans.set(sources.orphans())
+    const names = sources.orphans()
+    orphans.set(names.length)
+    orphan.reset()
+    for (const slug of names) orphan.set({ slug }, 1)
     try {
       const fleet = await asReader(sources.db, readFleet)
       depth.set(fleet.depth)

@@ -67,7 +67,11 @@ export async function startService(options: {
   const checks = createChecks(context, operator === null ? null : operator.status)
   const ready = createReadiness({ checks, authMode, version: VERSION, clock })
   const app = createApi(context, { metrics, ready, wake: () => projector?.wake() })
-  const collect = createFleetGauges(metrics.registry, { db, clock, orphans: () => projector?.orphans() ?? 0 })
+  const collect = createFleetGauges(metrics.registry, {
+    db,
+    clock,
+    orphans: () => projector?.orphans() ?? [],
+  })
 
   const servers = await listen(config, log, appListener(app, { cookieSecure: config.cookieSecure, log }), {
     registry: metrics.registry,

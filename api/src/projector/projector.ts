@@ -24,7 +24,8 @@ export type Projector = {
   /** There is a new mark. */
   readonly wake: () => void
   hasSynced(): Promise<void>
-  orphans(): number
+  /** Names of resources without a row. */
+  orphans(): readonly string[]
   stop(): Promise<void>
 }
 

@@ -24,7 +24,7 @@ export type StatusWatch = {
   resync(): void
   hasSynced(): Promise<void>
   /** Resources without a row: reported, never deleted (decision 8.7). */
-  orphans(): number
+  orphans(): readonly string[]
   silenceSeconds(): number
   stop(): Promise<void>
 }
@@ -65,7 +65,7 @@ export function startStatusWatch(options: StatusWatchOptions): StatusWatch {
       for (const tenant of reflector.items()) worker.put(tenant.metadata.name, { type: 'set', tenant })
     },
     hasSynced: () => reflector.hasSynced(),
-    orphans: () => orphans.size,
+    orphans: () => [...orphans],
     silenceSeconds: () => reflector.silenceSeconds(),
     async stop() {
       await reflector.stop()

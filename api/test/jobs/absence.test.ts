@@ -2,21 +2,32 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Tenant, TENANTS } from '@service/crds'
 import { materialSecretName, namespaceOf, noFailpoints } from '@service/domain'
-import { createKubeClient, type KubeClient, type KubeObject, NAMESPACES, SECRETS } from '@service/kube'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createKubeClient, type KubeObject, NAMESPACES, SECRETS } from '@service/kube'
+import { type OperatorHandle, parseOperatorConfig, startOperator } from '@service/operator'
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createDatabase } from '../../src/db/database.ts'
 import { withConnection } from '../../src/db/connection.ts'
 import { collectOrphanSecrets, startOrphanSecretsJob } from '../../src/jobs/orphan-secrets.ts'
+import { asSystem } from '../../src/db/scope.ts'
 import { silent } from '../../src/log.ts'
 import { applyMarks } from '../../src/projector/marks-loop.ts'
 import { startProjector } from '../../src/projector/projector.ts'
+import { markAllTenants } from '../../src/projector/queue.ts'
 import { createTenant } from '../../src/verbs/tenant/create.ts'
 import { ownCluster } from '../support/cluster.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { type Fixture, INSTALL, msspUser, PINS, startFixture, tenantInput } from '../support/fixture.ts'
+import { holdings, standing, watched } from '../support/holdings.ts'
+import { freePort, start, until } from '../support/process.ts'
+import { serviceEnvironment } from '../support/service.ts'
 
 /** Tenants that stand in the cluster, with namespaces and material, while the database shows none of them. */
-const FLEET = 20
+const FLEET = Number(process.env['ABSENCE_FLEET'] ?? 20)
+const WAIT_MS = 60_000 + FLEET * 2_000
+/** A look costs more the more there is to see. */
+const PATIENTLY = { timeoutMs: WAIT_MS, pauseMs: 50 + FLEET * 5 }
 
 let fixture: Fixture
 /** Migrated, but nobody's: as after a restore that went wrong. */
@@ -135,89 +146,171 @@ describe('material without a row', () => {
 })
 
 describe('nothing is deleted by absence', () => {
-  /** Counts what is asked to be deleted, and asks for it. */
-  function watched(): { readonly cluster: KubeClient; readonly deletions: () => number } {
-    let count = 0
-    const cluster: KubeClient = {
-      ...fixture.cluster,
-      delete: (...call) => {
-        count += 1
-        return fixture.cluster.delete(...call)
-      },
-    }
-    return { cluster, deletions: () => count }
-  }
   let fleet: { id: string; slug: string }[]
+  let operator: OperatorHandle
+  /** What the operator, which works all the while, has deleted. */
+  let operatorDeletions: () => number
   beforeAll(async () => {
+    const startedAt = performance.now()
     fleet = []
-    for (let index = 0; index < FLEET; index += 1) fleet.push(await create())
+    while (fleet.length < FLEET) fleet.push(...(await Promise.all(Array.from({ length: 10 }, create))))
+    // Material that is older than what is wanted: the operator makes namespaces and waits there, before helm.
+    report('rows and material', startedAt)
+    await fixture.all`update tenants set secrets_revision = 2`
+    await asSystem(fixture.db, 'test', markAllTenants)
     while (await applyMarks(options())) await sleep(0)
-    for (const { id, slug } of fleet)
-      await fixture.cluster.create(NAMESPACES, {
-        metadata: { name: namespaceOf(slug), labels: { 'tenant-id': id } },
-      })
+    report('resources', startedAt)
+    const { cluster, deletions } = watched(fixture.cluster)
+    operatorDeletions = deletions
+    operator = await startOperator({
+      kube: cluster,
+      config: parseOperatorConfig({
+        SERVICE_INSTALL_NAMESPACE: fixture.tenants.installNamespace,
+        SERVICE_OPERATOR_LEASE_SECONDS: '3',
+      }),
+      log: pino({ level: 'silent' }),
+      clock: () => new Date(),
+      registry: new Registry(),
+    })
+    await until(
+      () => 'namespaces of the fleet',
+      async () => (await standing(fixture.cluster)).length >= FLEET,
+      PATIENTLY,
+    )
     // Without resource and namespace: only the database could still speak for them.
-    for (let index = 0; index < FLEET; index += 1) await orphan()
-  }, 60_000)
+    for (let index = 0; index < Math.min(FLEET, 100); index += 1) await orphan()
+    report(`${fleet.length} tenants with namespaces and finalizers`, startedAt)
+  }, WAIT_MS)
+  afterAll(() => operator?.stop())
+  afterEach(() => expect(operatorDeletions()).toBe(0))
 
   const dead = (url: string): string => Object.assign(new URL(url), { port: '1' }).href
-  const cases: [string, () => { appUrl: string; msspUrl: string }][] = [
-    ['an empty database', () => ({ appUrl: empty.urls.app, msspUrl: empty.urls.mssp })],
-    ['a role that row-level security binds', () => ({ appUrl: fixture.urls.app, msspUrl: fixture.urls.app })],
-    ['a database that is away', () => ({ appUrl: dead(fixture.urls.app), msspUrl: dead(fixture.urls.mssp) })],
+  const cases: [string, () => { appUrl: string; msspUrl: string }, 'orphans' | 'nothing'][] = [
+    ['an empty database', () => ({ appUrl: empty.urls.app, msspUrl: empty.urls.mssp }), 'orphans'],
+    [
+      'a role that row-level security binds',
+      () => ({ appUrl: fixture.urls.app, msspUrl: fixture.urls.app }),
+      'nothing',
+    ],
+    [
+      'a database that is away',
+      () => ({ appUrl: dead(fixture.urls.app), msspUrl: dead(fixture.urls.mssp) }),
+      'nothing',
+    ],
   ]
-  test.each(cases)('%s: 0 deletions by job and projector', async (_, urls) => {
-    const before = await count()
-    const db = createDatabase({ ...urls(), log: silent, max: 2 })
-    const { cluster, deletions } = watched()
-    const projector = startProjector(options({ db, cluster, pollMs: 50, resyncMs: 500 }))
-    try {
-      await expect(collectOrphanSecrets(options({ db, cluster }))).rejects.toThrow()
-      await projector.hasSynced()
-      await sleep(1_500)
-    } finally {
-      await projector.stop()
-      await db.close()
-    }
-    expect(deletions()).toBe(0)
-    expect(await count()).toEqual(before)
-  })
+  test.each(cases)(
+    '%s: 0 deletions by job and projector',
+    async (what, urls, told) => {
+      const startedAt = performance.now()
+      const before = await holdings(fixture.cluster)
+      const db = createDatabase({ ...urls(), log: silent, max: 2 })
+      const { cluster, deletions } = watched(fixture.cluster)
+      const projector = startProjector(options({ db, cluster, pollMs: 50, resyncMs: 500 }))
+      try {
+        await expect(collectOrphanSecrets(options({ db, cluster }))).rejects.toThrow()
+        await projector.hasSynced()
+        const orphans = () => new Set(projector.orphans())
+        if (told === 'orphans')
+          await until(
+            () => 'all orphans',
+            async () => orphans().size === before.tenants.length,
+            PATIENTLY,
+          )
+        else await sleep(1_500)
+        expect(told === 'orphans' ? fleet.filter(({ slug }) => !orphans().has(slug)) : []).toEqual([])
+      } finally {
+        await projector.stop()
+        await db.close()
+      }
+      expect(deletions()).toBe(0)
+      expect(await holdings(fixture.cluster)).toEqual(before)
+      report(`${what}: ${deletions()} deletions`, startedAt)
+    },
+    WAIT_MS,
+  )
 
   test('the database of another install, however sound: 0 deletions', async () => {
-    const { cluster, deletions } = watched()
+    const { cluster, deletions } = watched(fixture.cluster)
     const foreign = collectOrphanSecrets(options({ cluster, installId: randomUUID() }))
     await expect(foreign).rejects.toThrow('does not know this install')
     expect(deletions()).toBe(0)
   })
 
-  test('an empty database that claims to be this install’s: whoever stands in the cluster keeps everything', async () => {
-    await makeInstall(empty)
-    const before = await count()
-    const deleted = await collectOrphanSecrets(options({ db: empty.db }))
-    expect(deleted).toBeGreaterThanOrEqual(2 * FLEET)
-    expect(await count()).toEqual({ ...before, secrets: (before.secrets ?? 0) - deleted })
-    for (const { id } of fleet) expect(await secretsOf(id)).toHaveLength(2)
-  })
+  test(
+    'an empty database that claims to be this install’s: whoever stands in the cluster keeps everything',
+    async () => {
+      const startedAt = performance.now()
+      await makeInstall(empty)
+      const before = await holdings(fixture.cluster)
+      const deleted = await collectOrphanSecrets(options({ db: empty.db }))
+      expect(deleted).toBeGreaterThanOrEqual(2 * Math.min(FLEET, 100))
+      expect(await holdings(fixture.cluster)).toEqual({ ...before, secrets: before.secrets - deleted })
+      for (const { id } of fleet.slice(0, 20)) expect(await secretsOf(id)).toHaveLength(2)
+      report(`an empty database of this install: ${deleted} Secrets of nobody collected`, startedAt)
+    },
+    WAIT_MS,
+  )
 
-  test('deleted resources cost nothing else, and come back', async () => {
-    const before = await count()
-    const { cluster, deletions } = watched()
-    const projector = startProjector(options({ cluster, pollMs: 50 }))
-    try {
-      await projector.hasSynced()
-      for (const { slug } of fleet) await fixture.cluster.delete(TENANTS, { name: slug })
-      for (let wait = 0; (await count()).tenants < before.tenants && wait < 200; wait += 1) await sleep(50)
-    } finally {
-      await projector.stop()
-    }
-    expect(deletions()).toBe(0)
-    expect(await count()).toEqual(before)
-  })
+  test(
+    'an API that is started anew on that database: 0 deletions, every orphan named',
+    async () => {
+      const startedAt = performance.now()
+      const before = await holdings(fixture.cluster)
+      const [port, metricsPort] = await Promise.all([freePort(), freePort()])
+      const { kubeconfigPath, tenants } = fixture
+      const running = start(['serve'], {
+        ...serviceEnvironment({ urls: empty.urls, kubeconfigPath, port, metricsPort }),
+        SERVICE_INSTALL_NAMESPACE: tenants.installNamespace,
+      })
+      const scrape = async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+      try {
+        await until(
+          running.output,
+          async () => (await scrape()).includes(`service_orphan_tenants ${before.tenants.length}\n`),
+          PATIENTLY,
+        )
+        const [metrics, log] = [await scrape(), running.output()]
+        for (const { slug } of fleet) {
+          expect(metrics).toContain(`service_orphan_tenant_info{slug="${slug}"} 1`)
+          expect(log).toContain(`"tenant":"${slug}"`)
+        }
+      } finally {
+        running.child.kill('SIGKILL')
+        await running.exit
+      }
+      expect(await holdings(fixture.cluster)).toEqual(before)
+      report(`an API started on an empty database: ${before.tenants.length} orphans named`, startedAt)
+    },
+    WAIT_MS,
+  )
 
-  async function count() {
-    const [namespaces, secrets, tenants] = await Promise.all(
-      [NAMESPACES, SECRETS, TENANTS].map(async (type) => (await fixture.cluster.list(type)).items.length),
-    )
-    return { namespaces, secrets, tenants: tenants ?? 0 }
-  }
+  test(
+    'deleted resources cost nothing else, and come back',
+    async () => {
+      const startedAt = performance.now()
+      const before = await holdings(fixture.cluster)
+      const { cluster, deletions } = watched(fixture.cluster)
+      const uids = async () => (await fixture.cluster.list(TENANTS)).items.map(({ metadata }) => metadata.uid)
+      const old = new Set(await uids())
+      const projector = startProjector(options({ cluster, pollMs: 50 }))
+      try {
+        await projector.hasSynced()
+        for (const { slug } of fleet) await fixture.cluster.delete(TENANTS, { name: slug })
+        const back = async () =>
+          (await uids()).filter((uid) => !old.has(uid)).length === FLEET &&
+          (await standing(fixture.cluster)).length >= FLEET
+        await until(() => 'the resources', back, PATIENTLY)
+      } finally {
+        await projector.stop()
+      }
+      expect(deletions()).toBe(0)
+      expect(await holdings(fixture.cluster)).toEqual(before)
+      report(`${FLEET} resources deleted and made again`, startedAt)
+    },
+    WAIT_MS,
+  )
 })
+
+function report(what: string, startedAt: number): void {
+  console.info(`${what} (${((performance.now() - startedAt) / 1_000).toFixed(1)} s)`)
+}

@@ -31,10 +31,11 @@ export function start(args: readonly string[], env: Record<string, string>): Run
 export async function until<T>(
   what: () => string,
   look: () => Promise<T | undefined | false | null>,
+  { timeoutMs = 20_000, pauseMs = 50 } = {},
 ): Promise<T> {
-  for (const deadline = performance.now() + 20_000; performance.now() < deadline; await sleep(50)) {
+  for (const deadline = performance.now() + timeoutMs; performance.now() < deadline; await sleep(pauseMs)) {
     const found = await look().catch(() => undefined)
     if (found !== undefined && found !== null && found !== false) return found
   }
-  throw new Error(`not within twenty seconds: ${what()}`)
+  throw new Error(`not within ${timeoutMs / 1_000} seconds: ${what()}`)
 }
