@@ -4,7 +4,8 @@ NODE := node_modules/.bin/node
 SYSTEM := $(NODE) dev/src/system/main.ts
 STAMP := node_modules/.installed
 
-.PHONY: help demo up down reset test test-unit test-system e2e verify format generate tools drill-crash drill-isolation drill-leader drill-login drill-postgres drill-tenants drill-watch
+# Every target that the list shows; none of them is a file.
+.PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*\#\# .*/\1/p' Makefile)
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +42,12 @@ format: $(STAMP) ## Format the code
 
 generate: $(STAMP) ## Write the generated files anew
 	@$(NODE) scripts/generate.ts
+
+drill-absence: $(STAMP) ## Show that 1000 tenants lose nothing to an empty, wrong or absent database (ABSENCE_FLEET=…)
+	@ABSENCE_FLEET=$${ABSENCE_FLEET:-1000} $(NODE) scripts/test.ts --project system -- api/test/jobs/absence -t absence
+
+drill-busy: $(STAMP) ## Show that 50 tenants that never become ready do not slow the next one down (BUSY_TENANTS=…)
+	@BUSY_TENANTS=$${BUSY_TENANTS:-50} $(NODE) scripts/test.ts --project system -- operator/test/busy
 
 drill-crash: $(STAMP) ## Kill API and operator at every named moment of a tenant's way, ten times each
 	@$(NODE) dev/src/drills/crash.ts --rounds 10
