@@ -12,6 +12,14 @@ const CHART = fileURLToPath(new URL('../../charts/service-tenant', import.meta.u
 const BROKEN = `{{- $secret := lookup "v1" "Secret" .Release.Namespace "tenant-llm-key" }}
 {{- fail (printf "broken on purpose: %v" $secret.data) }}
 `
+/** Less than the pods of one tenant need, as a person might set it. */
+const SMALL_QUOTA = `{{- if eq .Values.tenant.slug "cramped" }}
+apiVersion: v1
+kind: ResourceQuota
+metadata: { name: too-small }
+spec: { hard: { pods: "0" } }
+{{- end }}
+`
 const FAILED = [
   'tenant.created none>pending',
   'step.started namespace',
@@ -43,6 +51,16 @@ afterAll(async () => {
   await rm(chart, { recursive: true, force: true })
 })
 
+/** Starts the API, and the operator in it, anew with this in its environment. */
+async function restartWith(env: Record<string, string>): Promise<void> {
+  extra = env
+  await world.system.stop('api')
+  await world.system.start('api')
+}
+/** The API's own full resync, which notices other images, comes only every few minutes. */
+const project = (id: string) => world.sql`
+  insert into reconcile_queue (tenant_id, marked_at, not_before)
+  values (${id}, clock_timestamp(), clock_timestamp()) on conflict do nothing`
 const detail = (id: string): Promise<TenantDetail> => world.rest.call('GET', `/api/mssp/tenants/${id}`)
 
 describe('a chart that cannot be installed', () => {
@@ -93,9 +111,7 @@ describe('a chart that cannot be installed', () => {
 
 describe('an image that never starts', () => {
   it('is slow, not failed: the pod says why, and a repaired image ends it without a retry', async () => {
-    extra = { SERVICE_IMAGE_ADAPTER: 'service/unknown:1' }
-    await world.system.stop('api')
-    await world.system.start('api')
+    await restartWith({ SERVICE_IMAGE_ADAPTER: 'service/unknown:1' })
     const { id } = await createTenant(world, 'imageless')
     await until('the tenant to be provisioning', async () => (await detail(id)).state === 'provisioning')
     await until('the node to refuse the image', async () =>
@@ -106,15 +122,74 @@ describe('an image that never starts', () => {
     const { status, message } = waiting.conditions.find(({ type }) => type === 'WorkloadsReady') ?? {}
     expect(status).toBe('False')
     expect(message).toContain('adapter')
-    extra = {}
-    await world.system.stop('api')
-    await world.system.start('api')
-    // The API's own full resync, which notices other images, comes only every few minutes.
-    await world.sql`
-      insert into reconcile_queue (tenant_id, marked_at, not_before)
-      values (${id}, clock_timestamp(), clock_timestamp()) on conflict do nothing`
+    await restartWith({})
+    await project(id)
     const active = await untilActive(world, id)
     expect(active.error).toBeNull()
     expect((await history(world, id)).filter((line) => /step.failed|rolled_back/.test(line))).toEqual([])
+  })
+})
+
+describe('the profile’s time runs out, here after ten seconds', () => {
+  const CAUSES = { faceless: /ImagePull|ErrImage/, cramped: /exceeded quota: too-small/ } as const
+  type Slug = keyof typeof CAUSES
+  const slugs = Object.keys(CAUSES) as Slug[]
+  const ids = new Map<Slug, string>()
+  const idOf = (slug: Slug): string => ids.get(slug) ?? ''
+  const quota = () => join(chart, 'templates', 'quota.yaml')
+
+  it('degrades what has an image that never starts, or too small a quota, and does not roll it back', async () => {
+    await writeFile(quota(), SMALL_QUOTA)
+    await restartWith({
+      SERVICE_IMAGE_ADAPTER: 'service/unknown:1',
+      SERVICE_OPERATOR_READINESS_SECONDS: '10',
+    })
+    for (const slug of slugs) ids.set(slug, (await createTenant(world, slug)).id)
+    for (const slug of slugs) {
+      const degraded = await until(`${slug} to be degraded`, async () => {
+        const seen = await detail(idOf(slug))
+        return seen.state === 'degraded' && seen
+      })
+      expect(degraded.error).toMatchObject({ step: 'workloads', reason: 'TimedOut' })
+      expect(degraded.conditions.find(({ type }) => type === 'Ready')).toMatchObject({
+        status: 'False',
+        reason: 'TimedOut',
+      })
+      expect(degraded.steps.find(({ step }) => step === 'workloads')?.status).not.toBe('done')
+      const told = await history(world, idOf(slug))
+      expect(told).toContain('state.changed provisioning>degraded')
+      expect(told.filter((line) => line.startsWith('rolled_back'))).toEqual([])
+      const [row] = await world.sql<{ seconds: number }[]>`
+        select extract(epoch from max(at) filter (where to_state = 'degraded')
+          - max(at) filter (where to_state = 'provisioning'))::float8 as seconds
+        from tenant_lifecycle_events where tenant_id = ${idOf(slug)}`
+      expect(row?.seconds).toBeGreaterThanOrEqual(10)
+    }
+  })
+
+  it.each(slugs)('says by kubectl what keeps %s', async (slug) => {
+    const described = await world.kubectl('describe', `tenants.service.dev/${slug}`)
+    expect(described).toContain('TimedOut')
+    expect(described).toContain('degraded')
+    expect(described).toMatch(CAUSES[slug])
+  })
+
+  it('a quota is told by REST in so many words', async () => {
+    const { conditions } = await detail(idOf('cramped'))
+    expect(conditions.find(({ type }) => type === 'WorkloadsReady')?.message).toMatch(CAUSES.cramped)
+  })
+
+  it('both become active by a retry when the causes are mended', async () => {
+    await rm(quota())
+    await restartWith({})
+    for (const slug of slugs) await project(idOf(slug))
+    for (const slug of slugs) await world.rest.call('POST', `/api/mssp/tenants/${idOf(slug)}:retry`)
+    for (const slug of slugs) {
+      const active = await untilActive(world, idOf(slug))
+      expect(active.error).toBeNull()
+      const told = await history(world, idOf(slug))
+      expect(told.filter((line) => line.startsWith('retry.requested'))).toHaveLength(1)
+      expect(told).toContain('state.changed degraded>provisioning')
+    }
   })
 })

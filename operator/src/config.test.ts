@@ -65,6 +65,15 @@ describe('the configuration', () => {
     }
   })
 
+  it('shortens the readiness time-outs for development only', () => {
+    const read = (text: string, env = {}) =>
+      parseOperatorConfig({ SERVICE_OPERATOR_READINESS_SECONDS: text, ...env }).readinessTimeoutMs
+    expect(read('')).toBeUndefined()
+    expect(read('10')).toBe(10_000)
+    expect(() => read('9')).toThrow(ConfigError)
+    expect(() => read('60', { NODE_ENV: 'production' })).toThrow(ConfigError)
+  })
+
   it('arms a failpoint that exists, and none in production', () => {
     const armed = (text: string, env = {}) =>
       parseOperatorConfig({ SERVICE_FAILPOINT: text, ...env }).failpoint

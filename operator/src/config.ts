@@ -29,6 +29,8 @@ export type OperatorConfig = {
   readonly concurrency: number
   readonly lease: LeaseTimes
   readonly resyncMs: number
+  /** For development: from `provisioning` to `degraded` in place of the profile's time. */
+  readonly readinessTimeoutMs: number | undefined
   /** Name of this process as a leader. */
   readonly identity: string
   /** For drills: the moment at which this process is to be killed. */
@@ -68,6 +70,8 @@ export const SETTINGS = {
   SERVICE_OPERATOR_LEASE_SECONDS: 'duration of the leader lease (3 to 300, default 15)',
   SERVICE_OPERATOR_RESYNC_SECONDS:
     'seconds after which a settled tenant is looked at again (10 to 86400, default 600)',
+  SERVICE_OPERATOR_READINESS_SECONDS:
+    'for development, never in production: seconds until an unready tenant is degraded, whatever its profile says (10 to 86400)',
   SERVICE_FAILPOINT: 'for drills, never in production: <name>[:<nth hit>], the moment at which to be killed',
 } as const
 type Setting = keyof typeof SETTINGS
@@ -103,6 +107,7 @@ export function parseOperatorConfig(env: Env): OperatorConfig {
     concurrency: read.number('SERVICE_OPERATOR_CONCURRENCY', 10, 1, 100),
     lease: { durationMs: leaseMs, trustMs: (leaseMs * 10) / 15, retryMs: (leaseMs * 2) / 15 },
     resyncMs: read.number('SERVICE_OPERATOR_RESYNC_SECONDS', 600, 10, 86_400) * 1_000,
+    readinessTimeoutMs: read.developmentSeconds('SERVICE_OPERATOR_READINESS_SECONDS', 10, 86_400),
     identity: `${hostname()}_${crypto.randomUUID()}`,
     failpoint: read.failpoint('SERVICE_FAILPOINT'),
   }
@@ -129,6 +134,11 @@ export function withoutForeignKubeconfig<T>(build: () => T): T {
 function reader(env: Env, problems: string[]) {
   const wrong = (name: Setting): void => void problems.push(`${name} is not usable: ${SETTINGS[name]}`)
   const text = (name: Setting, standard: string): string => env[name]?.trim() || standard
+  const number = (name: Setting, standard: number, min: number, max: number): number => {
+    const value = Number(text(name, String(standard)))
+    if (!Number.isInteger(value) || value < min || value > max) wrong(name)
+    return value
+  }
   return {
     text,
     url: (name: Setting, standard: string): string => {
@@ -137,10 +147,11 @@ function reader(env: Env, problems: string[]) {
       if (!/^https?:$/.test(URL.parse(sample)?.protocol ?? '')) wrong(name)
       return value
     },
-    number: (name: Setting, standard: number, min: number, max: number): number => {
-      const value = Number(text(name, String(standard)))
-      if (!Number.isInteger(value) || value < min || value > max) wrong(name)
-      return value
+    number,
+    developmentSeconds: (name: Setting, min: number, max: number): number | undefined => {
+      if (text(name, '') === '') return undefined
+      if (env['NODE_ENV'] === 'production') wrong(name)
+      return number(name, min, min, max) * 1_000
     },
     failpoint: (name: Setting): ArmedFailpoint | null => {
       const value = text(name, '')

@@ -153,7 +153,13 @@ export const openStep = (verdicts: Verdicts): Step | undefined =>
   STEPS.find((step) => verdicts[step].todo !== 'none')
 
 /** What to do next, one thing at a time. */
-export function plan(tenant: Tenant, seen: Observation, verdicts: Verdicts, now: Date): Next {
+export function plan(
+  tenant: Tenant,
+  seen: Observation,
+  verdicts: Verdicts,
+  now: Date,
+  timeoutMs = timeoutOf(tenant),
+): Next {
   const phase = tenant.status?.phase ?? 'pending'
   // Frozen: only the order to tear down moves it (decision 3.6).
   if (phase === 'decommissioning') return { do: 'rest', requeueAfterMs: null }
@@ -167,7 +173,7 @@ export function plan(tenant: Tenant, seen: Observation, verdicts: Verdicts, now:
     return { do: 'rest', requeueAfterMs: todo === 'blocked' ? BLOCKED_MS : WAITING_MS }
   }
   if (openStep(verdicts) === undefined) return { do: 'rest', requeueAfterMs: null }
-  return { do: 'rest', requeueAfterMs: Math.min(WAITING_MS, untilDeadline(tenant, now)) }
+  return { do: 'rest', requeueAfterMs: Math.min(WAITING_MS, untilDeadline(tenant, now, timeoutMs)) }
 }
 
 /** Failures of which something may be left in the cluster; what is merely refused beforehand leaves nothing. */
@@ -201,7 +207,12 @@ export const retryRequested = (tenant: Tenant): boolean => {
 }
 
 /** The phase that the cluster and the spec ask for; one change at a time. Rows of the domain's table (S, decision 3.6). */
-export function nextPhase(tenant: Tenant, verdicts: Verdicts, now: Date): TenantState {
+export function nextPhase(
+  tenant: Tenant,
+  verdicts: Verdicts,
+  now: Date,
+  timeoutMs = timeoutOf(tenant),
+): TenantState {
   const status = tenant.status ?? {}
   const phase = status.phase ?? 'pending'
   const { desired } = tenant.spec
@@ -213,7 +224,7 @@ export function nextPhase(tenant: Tenant, verdicts: Verdicts, now: Date): Tenant
       return isInstalled(verdicts) && rollbackOf(tenant) === 'none' ? 'provisioning' : phase
     case 'provisioning':
       if (openStep(verdicts) === undefined) return 'active'
-      return untilDeadline(tenant, now) <= 0 ? 'degraded' : phase
+      return untilDeadline(tenant, now, timeoutMs) <= 0 ? 'degraded' : phase
     case 'degraded':
       return retryRequested(tenant) ? 'provisioning' : phase
     case 'suspended':
@@ -233,13 +244,14 @@ const isInstalled = (verdicts: Verdicts): boolean =>
   (['namespace', 'secrets', 'release'] as const).every((step) => verdicts[step].todo === 'none')
 
 /** Milliseconds until a provisioning tenant is degraded; the timer starts anew with each change to `provisioning`. */
-function untilDeadline(tenant: Tenant, now: Date): number {
+function untilDeadline(tenant: Tenant, now: Date, timeoutMs: number): number {
   const status: TenantStatus = tenant.status ?? {}
   if (status.phase !== 'provisioning') return Infinity
   const since = lastChangeTo(status.journal ?? [], 'provisioning')?.at
   if (since === undefined) return Infinity
-  return Date.parse(since) + PROFILES[tenant.spec.profile].readinessTimeoutMs - now.getTime()
+  return Date.parse(since) + timeoutMs - now.getTime()
 }
+const timeoutOf = ({ spec }: Tenant): number => PROFILES[spec.profile].readinessTimeoutMs
 
 export const isPaused = (tenant: Tenant): boolean =>
   tenant.metadata.annotations?.[ANNOTATIONS.reconcile] === 'false'

@@ -36,7 +36,7 @@ export async function reconcileTenant(context: ReconcileContext, start: Tenant):
     const seen = await look(context, tenant)
     const now = context.clock()
     const verdicts = assess(tenant, seen, now)
-    const next = plan(tenant, seen, verdicts, now)
+    const next = plan(tenant, seen, verdicts, now, context.config.readinessTimeoutMs)
     const input = { ...(await statusInput(context, tenant, seen, verdicts, now)), next }
     const phase = tenant.status?.phase
     tenant = await writeStatus(context, tenant, nextStatus(input))
@@ -97,7 +97,8 @@ async function statusInput(
   now: Date,
 ): Promise<Omit<StatusInput, 'next'>> {
   const trouble = context.troubles.get(tenant.metadata.name)
-  const evidence = willDegrade(tenant, verdicts, now)
+  const timeoutMs = context.config.readinessTimeoutMs
+  const evidence = willDegrade({ tenant, verdicts, now, timeoutMs })
     ? [
         ...(seen.workloads?.unready ?? []),
         verdicts.heartbeat.message,
@@ -108,6 +109,7 @@ async function statusInput(
     tenant,
     verdicts,
     now,
+    timeoutMs,
     release: withoutRecord(seen),
     namespaceLost: lostNamespace(tenant, seen),
     ...(trouble === undefined ? {} : { trouble }),

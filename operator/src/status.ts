@@ -32,6 +32,8 @@ export type StatusInput = {
   readonly verdicts: Verdicts
   readonly next: Next
   readonly now: Date
+  /** In place of the profile's. */
+  readonly timeoutMs?: number | undefined
   readonly release: ReleaseSeen | null
   /** A namespace that was there is gone. */
   readonly namespaceLost: boolean
@@ -52,7 +54,7 @@ export function nextStatus(given: StatusInput): TenantStatus {
   const input = { ...given, verdicts: withTrouble(given) }
   const { tenant, verdicts, now, release, trouble } = input
   const { release: formerRelease, ...former } = tenant.status ?? {}
-  const phase = nextPhase(tenant, verdicts, now)
+  const phase = nextPhase(tenant, verdicts, now, given.timeoutMs)
   const failure = nextFailure(input, phase)
   const steps = nextSteps(input, phase, failure)
   const entriesOf = (some: readonly Step[]) =>
@@ -274,8 +276,13 @@ export function withRefusal(tenant: Tenant, message: string, now: Date): TenantS
 }
 
 /** Evidence is worth collecting when this pass would degrade the tenant. */
-export const willDegrade = (tenant: Tenant, verdicts: Verdicts, now: Date): boolean =>
-  tenant.status?.phase === 'provisioning' && nextPhase(tenant, verdicts, now) === 'degraded'
+export const willDegrade = ({
+  tenant,
+  verdicts,
+  now,
+  timeoutMs,
+}: Pick<StatusInput, 'tenant' | 'verdicts' | 'now' | 'timeoutMs'>): boolean =>
+  tenant.status?.phase === 'provisioning' && nextPhase(tenant, verdicts, now, timeoutMs) === 'degraded'
 
 /** It was there, or was going, when we looked last; the condition that follows is neither, so this holds only once. */
 export const lostNamespace = (tenant: Tenant, seen: Observation): boolean => {
