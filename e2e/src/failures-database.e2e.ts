@@ -6,7 +6,7 @@ import {
   apiPid,
   createTenant,
   readiness,
-  startWorld,
+  startTenantWorld,
   until,
   untilActive,
   type World,
@@ -20,9 +20,7 @@ let world: World
 let tenant: TenantDetail
 let pid: number | undefined
 beforeAll(async () => {
-  world = await startWorld({ separateOperator: false })
-  tenant = await untilActive(world, (await createTenant(world, 'acme')).id)
-  pid = apiPid(world)
+  ;({ world, tenant, pid } = await startTenantWorld('acme'))
 }, 900_000)
 afterAll(() => world?.end())
 

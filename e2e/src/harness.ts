@@ -58,6 +58,20 @@ async function worldOf(system: System, end: () => Promise<void>): Promise<World>
   }
 }
 
+/** A world with the operator inside the API and one active tenant. */
+export async function startTenantWorld(
+  slug: string,
+): Promise<{ world: World; tenant: TenantDetail; pid: number | undefined }> {
+  const world = await startWorld({ separateOperator: false })
+  try {
+    const tenant = await untilActive(world, (await createTenant(world, slug)).id)
+    return { world, tenant, pid: apiPid(world) }
+  } catch (error) {
+    await world.end()
+    throw error
+  }
+}
+
 export const until = <T>(
   what: string,
   attempt: () => Promise<T | undefined | false>,
