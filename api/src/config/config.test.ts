@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ConfigError, helpText, parseMigrateConfig, parseServeConfig } from './index.ts'
+import { ConfigError, helpText, parseMigrateConfig, parseSecretsConfig, parseServeConfig } from './index.ts'
 import { VARIABLES } from './variables.ts'
 
 const ID = '0197a000-0000-7000-8000-000000000001'
@@ -129,6 +129,46 @@ test('asks the init step for both halves of the first administrator', () => {
     password: 'x'.repeat(12),
     mustChange: true,
   })
+})
+
+test('puts addresses and credentials together, whatever signs a password has', () => {
+  const env = {
+    ...SERVE,
+    SERVICE_DATABASE_APP_URL: 'postgres://db.example/service?sslmode=verify-full',
+    SERVICE_DATABASE_APP_USER: 'service_app',
+    SERVICE_DATABASE_APP_PASSWORD: 'a/b@c:%20',
+  }
+  const url = new URL(parseServeConfig(env, noFiles).database.appUrl)
+  expect([url.username, decodeURIComponent(url.password)]).toEqual(['service_app', 'a/b@c:%20'])
+  expect(url.search).toBe('?sslmode=verify-full')
+})
+
+test('makes roles only with the passwords of all of them', () => {
+  const env = {
+    SERVICE_DATABASE_ADMIN_URL: 'postgres://service_admin:a@127.0.0.1/soc',
+    SERVICE_DATABASE_APP_URL: 'postgres://service_app:b@127.0.0.1/soc',
+    SERVICE_DATABASE_SUPERUSER_URL: 'postgres://postgres:s@127.0.0.1/soc',
+    SERVICE_MSSP_ID: ID,
+    SERVICE_INSTALL_ID: ID,
+  }
+  expect(() =>
+    parseMigrateConfig({ ...env, SERVICE_DATABASE_MSSP_URL: 'postgres://127.0.0.1/soc' }, noFiles),
+  ).toThrow('all three roles')
+  const whole = { ...env, SERVICE_DATABASE_MSSP_URL: 'postgres://service_mssp:c@127.0.0.1/soc' }
+  const passwords = { admin: 'a', app: 'b', mssp: 'c' }
+  expect(parseMigrateConfig(whole, noFiles).roles).toMatchObject({ database: 'soc', passwords })
+  expect(parseMigrateConfig({ ...whole, SERVICE_DATABASE_SUPERUSER_URL: '' }, noFiles).roles).toBeNull()
+})
+
+test('asks for an e-mail address where a first administrator’s Secret is made', () => {
+  expect(parseSecretsConfig({}).secrets).toEqual([])
+  const secrets = (text: string, email?: string) => () =>
+    parseSecretsConfig({ SERVICE_INSTALL_SECRETS: text, SERVICE_BOOTSTRAP_ADMIN_EMAIL: email }).secrets
+  expect(secrets('jwtSigningKey=a,llmApiKey=b')()).toHaveLength(2)
+  expect(secrets('bootstrapAdmin=a')).toThrow('SERVICE_BOOTSTRAP_ADMIN_EMAIL is required')
+  expect(secrets('bootstrapAdmin=a', 'a@b.example')()).toEqual([{ kind: 'bootstrapAdmin', name: 'a' }])
+  for (const wrong of ['whatever=a', 'jwtSigningKey', 'jwtSigningKey=A', 'constructor=a'])
+    expect(secrets(wrong), wrong).toThrow('SERVICE_INSTALL_SECRETS')
 })
 
 test('the help names every variable', () => {

@@ -50,7 +50,7 @@ export const VARIABLES = {
     secret: true,
   },
   SERVICE_DATABASE_SUPERUSER_URL: {
-    expected: 'a postgres:// URL of a superuser, or empty',
+    expected: 'a postgres:// URL of a superuser and of any database there is, or empty',
     fallback: '',
     about:
       'For `migrate` only, and only with a database of our own: makes the database and its roles, and sets their passwords.',

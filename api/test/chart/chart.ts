@@ -34,7 +34,7 @@ export type PodSpec = {
   readonly securityContext: Readonly<Record<string, unknown>>
   readonly serviceAccountName?: string
   readonly terminationGracePeriodSeconds?: number
-  readonly volumes: { readonly name: string; readonly projected?: { readonly sources: Source[] } }[]
+  readonly volumes?: { readonly name: string; readonly projected?: { readonly sources: Source[] } }[]
 }
 export type Manifest = {
   readonly apiVersion: string
@@ -109,7 +109,7 @@ export function secretFiles(
 ): Map<string, { secret: string; key: string }> {
   const files = new Map<string, { secret: string; key: string }>()
   for (const { name, mountPath } of container.volumeMounts) {
-    const sources = pod.volumes.find((volume) => volume.name === name)?.projected?.sources ?? []
+    const sources = (pod.volumes ?? []).find((volume) => volume.name === name)?.projected?.sources ?? []
     for (const { secret } of sources)
       for (const { key, path } of secret.items)
         files.set(`${mountPath}/${path}`, { secret: secret.name, key })

@@ -46,11 +46,10 @@ const helm = (...args: string[]): void => {
   const { status, stderr } = runHelm([...args, '--kubeconfig', cluster.kubeconfigPath])
   expect(status, stderr).toBe(0)
 }
-const install = (...more: string[]): void =>
-  helm(
-    ...['upgrade', '--install', release, CHART, '--namespace', namespace, '--no-hooks'],
-    ...['--values', `${CHART}/ci/minimal-values.yaml`, '--set', 'crds.install=false', ...more],
-  )
+const install = (...more: string[]): void => {
+  const base = ['upgrade', '--install', release, CHART, '--namespace', namespace, '--no-hooks']
+  helm(...base, '--values', `${CHART}/ci/minimal-values.yaml`, '--set', 'crds.install=false', ...more)
+}
 
 /** A kubeconfig of a service account of the release, and a client that is it. */
 async function actAs(account: string) {
@@ -122,7 +121,7 @@ it.each(ciValues)(
       const restart = object.kind === 'Job' ? {} : { restartPolicy: 'Always' }
       const body = {
         ...pod,
-        spec: { ...pod.spec, ...restart, volumes: [...spec.volumes, { name: 'data', emptyDir: {} }] },
+        spec: { ...pod.spec, ...restart, volumes: [...(spec.volumes ?? []), { name: 'data', emptyDir: {} }] },
       }
       await expect(
         admin.call('POST', `${pathOf(pod, false)}?dryRun=All`, { body }),
