@@ -11,6 +11,7 @@ import { startAuditRetentionJob } from './jobs/audit-retention.ts'
 import { startIdempotencySweepJob } from './jobs/idempotency-sweep.ts'
 import type { Job } from './jobs/loop.ts'
 import { startOrphanSecretsJob } from './jobs/orphan-secrets.ts'
+import { startRefreshTokensJob } from './jobs/refresh-tokens.ts'
 import { type ApiMetrics, createFleetGauges, createMetrics } from './metrics.ts'
 import { startMetricsServer } from './metrics-server.ts'
 import { type Projector, startProjector } from './projector/projector.ts'
@@ -57,7 +58,7 @@ export async function startService(options: {
   const jobs = [
     startAuditRetentionJob({ db, log }),
     startIdempotencySweepJob({ db, clock, log }),
-    ...(cluster === null ? [] : [startOrphanSecretsJobOf(context, cluster)]),
+    ...(cluster === null ? [] : startClusterJobs(context, cluster, () => projector?.wake())),
   ]
   const operator =
     cluster === null || options.startOperator === null
@@ -122,10 +123,14 @@ function startProjectorOf(context: Context, cluster: KubeClient): Projector {
   return startProjector({ db, cluster, clock, log, hit, install: config.install, pins: { chart, images } })
 }
 
-function startOrphanSecretsJobOf(context: Context, cluster: KubeClient): Job {
-  const { config, db, clock, log } = context
+function startClusterJobs(context: Context, cluster: KubeClient, wake: () => void): Job[] {
+  const { config, db, clock, log, tokens } = context
   const { install, installNamespace } = config
-  return startOrphanSecretsJob({ db, cluster, clock, log, installNamespace, installId: install.installId })
+  const common = { db, cluster, clock, log, installNamespace }
+  return [
+    startOrphanSecretsJob({ ...common, installId: install.installId }),
+    startRefreshTokensJob({ ...common, tokens, wake }),
+  ]
 }
 
 async function listen(

@@ -17,6 +17,10 @@ const Llm = v.pipe(
     provider: v.optional(text(64, 'Kind of LLM provider.'), 'openai-compatible'),
     baseUrl: v.optional(address('Base address of the LLM; empty when none is set.'), ''),
     model: v.optional(text(255, 'Model name; empty when none is set.'), ''),
+    keyVersion: v.optional(
+      text(64, 'Changes with each change of the key; what uses the key starts anew.'),
+      '1',
+    ),
   }),
   v.description('The LLM that triage uses. Its key is in a Secret and never here.'),
 )

@@ -14,17 +14,25 @@ const withAdapter = (part: object): Values => ({
   adapter: { ...(minimal.adapter as object), ...part },
 })
 const adapterOf = (values: Values): Deployment => {
-  const [adapter, ...others] = deploymentsOf(manifests(values))
-  expect(others).toEqual([])
-  if (adapter === undefined) throw new Error('no adapter')
-  return adapter
+  return deploymentOf(values, 'adapter')
+}
+const deploymentOf = (values: Values, component: string, chart?: string): Deployment => {
+  const found = deploymentsOf(manifests(values, chart)).find(
+    ({ spec }) => spec.selector.matchLabels['app.kubernetes.io/component'] === component,
+  )
+  if (found === undefined) throw new Error(`no ${component}`)
+  return found
 }
 const policy = (values: Values, suffix: string): Manifest | undefined =>
   manifests(values).find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith(suffix))
 const environment = (adapter: Deployment): Record<string, string | undefined> =>
   Object.fromEntries(
     adapter.spec.template.spec.containers.flatMap(({ env }) =>
-      env.map(({ name, value, valueFrom }) => [name, value ?? valueFrom?.fieldRef?.fieldPath]),
+      env.map(({ name, value, valueFrom }) => {
+        const { fieldRef, secretKeyRef } = valueFrom ?? {}
+        const reference = secretKeyRef === undefined ? undefined : `${secretKeyRef.name} ${secretKeyRef.key}`
+        return [name, value ?? fieldRef?.fieldPath ?? reference]
+      }),
     ),
   )
 
@@ -51,7 +59,7 @@ describe.each(ciValues)('the chart with %s', (file, values) => {
         'app.kubernetes.io/instance': 'service-tenant',
         'app.kubernetes.io/part-of': 'service',
         'app.kubernetes.io/managed-by': 'Helm',
-        'app.kubernetes.io/component': expect.stringMatching(/^[a-z]+$/),
+        'app.kubernetes.io/component': expect.stringMatching(/^[a-z-]+$/),
         'app.kubernetes.io/name': expect.any(String),
         'app.kubernetes.io/version': '0.1.0',
         'helm.sh/chart': 'service-tenant-0.1.0',
@@ -79,7 +87,11 @@ describe.each(ciValues)('the chart with %s', (file, values) => {
           expect(Object.keys(amounts).toSorted()).toEqual(['cpu', 'memory'])
         const names = container.env.map(({ name }) => name)
         expect(new Set(names).size).toBe(names.length)
-        expect(container.env.flatMap(({ valueFrom }) => Object.keys(valueFrom ?? {}))).toEqual(['fieldRef'])
+        // The LLM key alone comes by the environment (S "Secret placement" 3).
+        const sources = container.env.flatMap(({ name, valueFrom }) =>
+          valueFrom?.secretKeyRef === undefined ? [] : [[name, valueFrom.secretKeyRef.name]],
+        )
+        expect(sources).toEqual(container.name === 'runs-worker' ? [['LLM_API_KEY', 'tenant-llm-key']] : [])
         expect(container.volumeMounts.filter(({ subPath }) => subPath !== undefined)).toEqual([])
         const volumes = pod.volumes.map(({ name }) => name).toSorted()
         expect(container.volumeMounts.map(({ name }) => name).toSorted()).toEqual(volumes)
@@ -170,12 +182,78 @@ describe('the adapter', () => {
       cpSync(CHART, folder, { recursive: true })
       const file = join(folder, 'Chart.yaml')
       writeFileSync(file, readFileSync(file, 'utf8').replaceAll('0.1.0', '0.2.0'))
-      const [newer] = deploymentsOf(manifests(minimal, folder))
-      expect(newer?.metadata.labels['helm.sh/chart']).toBe('service-tenant-0.2.0')
-      expect(newer?.spec).toEqual(adapterOf(minimal).spec)
+      for (const component of ['adapter', 'runs-worker']) {
+        const newer = deploymentOf(minimal, component, folder)
+        expect(newer.metadata.labels['helm.sh/chart']).toBe('service-tenant-0.2.0')
+        expect(newer.spec).toEqual(deploymentOf(minimal, component).spec)
+      }
     } finally {
       rmSync(folder, { recursive: true })
     }
+  })
+})
+
+describe('the runs worker', () => {
+  const workerOf = (values: Values) => deploymentOf(values, 'runs-worker')
+  const full = ciValues.find(([file]) => file.startsWith('full'))?.[1] ?? {}
+
+  it('finds its token, its key by reference and its bounds in its environment', () => {
+    expect(environment(workerOf(full))).toEqual({
+      TENANT_ID: '0198b5a0-0000-7000-8000-000000000001',
+      TENANT_SLUG: 'acme-europe-2',
+      API_URL: 'https://api.example/base',
+      RUNS_WORKER_TOKEN_FILE: '/var/run/service/runs-worker/token',
+      API_CA_FILE: '/var/run/service/api-ca/ca.crt',
+      LLM_API_KEY: 'tenant-llm-key api_key',
+      CONCURRENCY: '4',
+      DRAIN_SECONDS: '120',
+      WORKER_ID: 'metadata.name',
+      NODE_OPTIONS: '--max-old-space-size=256',
+      BIND_ADDRESS: 'status.podIP',
+      PORT: '8080',
+    })
+  })
+
+  it('has more time to end than its runs have', () => {
+    for (const drainSeconds of [0, 60, 3_600]) {
+      const { spec } = workerOf({ ...minimal, runsWorker: { drainSeconds } }).spec.template
+      expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(drainSeconds)
+    }
+  })
+
+  it('starts anew with another version of the key, and only it', () => {
+    const before = { ...minimal, llm: { keyVersion: '1' } }
+    const after = { ...minimal, llm: { keyVersion: '7' } }
+    expect(workerOf(after).spec.template).not.toEqual(workerOf(before).spec.template)
+    expect(workerOf(minimal).spec.template).toEqual(workerOf(before).spec.template)
+    expect(adapterOf(after).spec).toEqual(adapterOf(before).spec)
+  })
+
+  it('reaches the API and the LLM of its tenant, and nothing else', () => {
+    const egress = (values: Values) => policy(values, '-runs-worker')?.spec.egress
+    const api = {
+      to: [
+        {
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'service-system' } },
+          podSelector: { matchLabels: { 'app.kubernetes.io/component': 'api' } },
+        },
+      ],
+    }
+    expect(egress(minimal)).toEqual([api])
+    const literal = { ...minimal, llm: { baseUrl: 'http://192.0.2.9:8000/v1' } }
+    const range = (cidr: string, port: number) => ({
+      to: [{ ipBlock: { cidr } }],
+      ports: [{ protocol: 'TCP', port }],
+    })
+    expect(egress(literal)).toEqual([api, range('192.0.2.9/32', 8_000)])
+    const named = {
+      llm: { baseUrl: 'https://llm.example/v1' },
+      networkPolicies: { llmCidrs: ['192.0.2.0/28'] },
+    }
+    expect(egress({ ...minimal, ...named })).toEqual([api, range('192.0.2.0/28', 443)])
+    const nothing = { ...minimal, networkPolicies: { apiNamespace: '' } }
+    expect(policy(nothing, '-runs-worker')?.spec).toMatchObject({ policyTypes: ['Egress'] })
+    expect(egress(nothing)).toBeUndefined()
   })
 })
 

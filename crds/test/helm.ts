@@ -16,7 +16,11 @@ export type Manifest = {
 export type Container = {
   readonly name: string
   readonly image: string
-  readonly env: { name: string; value?: string; valueFrom?: { fieldRef?: { fieldPath: string } } }[]
+  readonly env: {
+    name: string
+    value?: string
+    valueFrom?: { fieldRef?: { fieldPath: string }; secretKeyRef?: { name: string; key: string } }
+  }[]
   readonly ports: { name: string; containerPort: number }[]
   readonly resources: { requests: Record<string, string>; limits: Record<string, string> }
   readonly securityContext: Record<string, unknown>
@@ -33,6 +37,7 @@ export type PodTemplate = {
     readonly securityContext: Record<string, unknown>
     readonly nodeSelector?: Record<string, string>
     readonly serviceAccountName: string
+    readonly terminationGracePeriodSeconds: number
     readonly automountServiceAccountToken: boolean
   }
 }

@@ -13,6 +13,7 @@ export const AUDIT_ACTIONS = [
   'tenant.create',
   'tenant.retry',
   'tenant.state_changed',
+  'tenant.tokens_refreshed',
   'user.create',
   'user.update',
   'user.deactivate',

@@ -161,8 +161,7 @@ export function plan(
   timeoutMs = timeoutOf(tenant),
 ): Next {
   const phase = tenant.status?.phase ?? 'pending'
-  // Frozen: only the order to tear down moves it (decision 3.6).
-  if (phase === 'decommissioning') return { do: 'rest', requeueAfterMs: null }
+  if (phase === 'decommissioning') return planFrozen(verdicts)
   const rollback = rollbackOf(tenant)
   if (rollback === 'open') return { do: 'roll-back', act: planRollback(seen) }
   if (rollback === 'done' && !retryRequested(tenant)) return { do: 'rest', requeueAfterMs: null }
@@ -174,6 +173,15 @@ export function plan(
   }
   if (openStep(verdicts) === undefined) return { do: 'rest', requeueAfterMs: null }
   return { do: 'rest', requeueAfterMs: Math.min(WAITING_MS, untilDeadline(tenant, now, timeoutMs)) }
+}
+
+/**
+ * Only the order to tear down moves a tenant in its grace period (decision 3.6); its tokens are renewed all the same
+ * (decision 2.11), where they were once.
+ */
+function planFrozen({ namespace, secrets, release }: Verdicts): Next {
+  const isRenewal = namespace.todo === 'none' && secrets.todo === 'act' && release.todo !== 'wait'
+  return isRenewal ? { do: 'step', step: 'secrets' } : { do: 'rest', requeueAfterMs: null }
 }
 
 /** Failures of which something may be left in the cluster; what is merely refused beforehand leaves nothing. */

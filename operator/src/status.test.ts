@@ -229,6 +229,13 @@ describe('the status', () => {
     const leaving = settle(withSpec(suspended, { desired: 'Decommission' }), READY, at(11))
     expect(leaving.status?.phase).toBe('decommissioning')
     expect(pass(leaving, NOTHING, at(12))[1].do).toBe('rest')
+    expect(pass(leaving, { ...NOTHING, namespace: OURS }, at(12))[1].do).toBe('rest')
+    // Its workloads live on, with tokens that are renewed; nothing else is touched.
+    const renewed = { ...READY, outdatedSecrets: ['adapter-token'] }
+    expect(pass(leaving, renewed, at(12))).toMatchObject([{}, { do: 'step', step: 'secrets' }])
+    const outdated = { ...READY, desired: { valuesDigest: 'v2', chartVersion: '1.0.0' } }
+    expect(pass(leaving, outdated, at(12))[1].do).toBe('rest')
+    expect(story(pass(leaving, renewed, at(12))[0])).toEqual(story(leaving))
     const back = settle(withSpec(leaving, { desired: 'Suspend' }), READY, at(13))
     expect(back.status?.phase).toBe('suspended')
     expect(settle(withSpec(back, { desired: 'Run' }), READY, at(14)).status?.phase).toBe('active')

@@ -21,7 +21,7 @@ export function tenantSpec(slug: string, change: Partial<Tenant['spec']> = {}): 
         msspId: '00000000-0000-4000-8000-000000000001',
         installId: '00000000-0000-4000-8000-000000000002',
         branding: { appName: '', logoUrl: '', favicon: '', primaryColor: '', secondaryColor: '' },
-        llm: { provider: 'openai-compatible', baseUrl: '', model: '' },
+        llm: { provider: 'openai-compatible', baseUrl: '', model: '', keyVersion: '1' },
         integrations: { externalCortexUrl: '' },
         components: { linuxep: { enabled: false }, wazuh: { dashboard: { enabled: true } } },
         wazuhIngress: { mode: 'loadbalancer', hostname: '' },

@@ -6,6 +6,8 @@ export type Job = { readonly stop: () => Promise<void> }
 export function startJob(options: {
   readonly name: string
   readonly everyMs: number
+  /** Before the first time; as between two of them when nothing is said. */
+  readonly firstMs?: number
   readonly work: () => Promise<unknown>
   readonly log: Log
 }): Job {
@@ -19,20 +21,20 @@ export function startJob(options: {
     } catch (error) {
       options.log.warn({ err: error, job: options.name }, 'a job failed; it is done again at its next time')
     }
-    schedule()
+    schedule(options.everyMs)
   }
 
-  function schedule(): void {
+  function schedule(afterMs: number): void {
     if (stopped) return
     timer = setTimeout(
       () => {
         running = run()
       },
-      options.everyMs * (0.75 + 0.5 * Math.random()),
+      afterMs * (0.75 + 0.5 * Math.random()),
     )
   }
 
-  schedule()
+  schedule(options.firstMs ?? options.everyMs)
   return {
     async stop() {
       stopped = true

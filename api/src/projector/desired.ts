@@ -8,6 +8,8 @@ export type DesiredRows = {
   readonly tenant: TenantRow
   readonly integration: IntegrationRow
   readonly branding: BrandingRow
+  /** Version label of the Secret that holds the LLM key. */
+  readonly llmKeyVersion: string
 }
 
 /** The Tenant resource that the rows want; without status, and without anything secret (decision 8.2). */
@@ -63,6 +65,7 @@ function configOf(rows: DesiredRows, install: InstallIdentity): TenantSpec['conf
       provider: integration.llmProvider,
       baseUrl: integration.llmBaseUrl,
       model: integration.llmModel,
+      keyVersion: rows.llmKeyVersion,
     },
     integrations: { externalCortexUrl: integration.externalCortexUrl },
     components: {

@@ -1,5 +1,5 @@
-import type { Clock, SystemPrincipal } from '@service/domain'
-import { eq } from 'drizzle-orm'
+import { type Clock, type SystemPrincipal, TENANT_SECRETS } from '@service/domain'
+import { and, eq } from 'drizzle-orm'
 import { writeAudit } from '../db/audit.ts'
 import { newId } from '../db/ids.ts'
 import {
@@ -8,6 +8,7 @@ import {
   tenantInstallations,
   tenantLifecycleEvents,
   tenants,
+  tenantSecrets,
   tenantStatuses,
 } from '../db/schema/index.ts'
 import type { Tx } from '../db/scope.ts'
@@ -23,10 +24,19 @@ export type TenantIdentity = { readonly id: string; readonly slug: string }
 /** What the Tenant resource is made of; `null` without a live row. */
 export async function readDesired(tx: Tx, tenantId: string): Promise<DesiredRows | null> {
   const [rows] = await tx.q
-    .select({ tenant: tenants, integration: integrationConfigs, branding: brandingConfigs })
+    .select({
+      tenant: tenants,
+      integration: integrationConfigs,
+      branding: brandingConfigs,
+      llmKeyVersion: tenantSecrets.versionLabel,
+    })
     .from(tenants)
     .innerJoin(integrationConfigs, eq(integrationConfigs.tenantId, tenants.id))
     .innerJoin(brandingConfigs, eq(brandingConfigs.tenantId, tenants.id))
+    .innerJoin(
+      tenantSecrets,
+      and(eq(tenantSecrets.tenantId, tenants.id), eq(tenantSecrets.name, TENANT_SECRETS.llmKey.name)),
+    )
     .where(eq(tenants.id, tenantId))
   return rows === undefined || rows.tenant.deletedAt !== null ? null : rows
 }

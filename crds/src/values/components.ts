@@ -1,7 +1,7 @@
-import { PROFILES, TENANT_SECRETS } from '@service/domain'
+import { PROFILES } from '@service/domain'
 import * as v from 'valibot'
 import { flag, integer, matching } from '../kubernetes.ts'
-import { amounts, image, persistence, resources, secretKeyRef } from './parts.ts'
+import { amounts, image, persistence, resources } from './parts.ts'
 
 const { pilot } = PROFILES
 
@@ -80,24 +80,6 @@ export const Linuxep = v.pipe(
     resources: resources(pilot.linuxep),
   }),
   v.description('The endpoint agent subchart.'),
-)
-
-export const RunsWorker = v.pipe(
-  v.strictObject({
-    image: image('service/runs-worker', '0.1.0', 'Image of the runs worker.'),
-    resources: resources(pilot.runsWorker),
-    concurrency: v.optional(integer(1, 32, 'Investigations at once; 1 is serial.'), 1),
-    drainSeconds: v.optional(
-      integer(0, 3600, 'Seconds that a stopping worker may finish in, when concurrency is above 1.'),
-      60,
-    ),
-    tokenSecretRef: secretKeyRef(
-      TENANT_SECRETS.runsWorkerToken.name,
-      TENANT_SECRETS.runsWorkerToken.keys[0],
-      'The token that the worker shows to the API.',
-    ),
-  }),
-  v.description('The worker that runs AI-assisted triage.'),
 )
 
 export const ResourceQuota = v.pipe(

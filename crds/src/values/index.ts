@@ -2,7 +2,8 @@ import { INSTALL_NAMESPACE, SLUG, TENANT_SECRETS } from '@service/domain'
 import * as v from 'valibot'
 import { address, flag, integer, matching, text, uuid } from '../kubernetes.ts'
 import { Adapter } from './adapter.ts'
-import { Components, LimitRange, Linuxep, ResourceQuota, RunsWorker } from './components.ts'
+import { Components, LimitRange, Linuxep, ResourceQuota } from './components.ts'
+import { RunsWorker } from './runs-worker.ts'
 import { labels, optionalSecretName, secretKeyRef, secretName } from './parts.ts'
 
 const DNS_LABEL = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$/
@@ -40,6 +41,10 @@ const Llm = v.pipe(
       TENANT_SECRETS.llmKey.keys[0],
       'Where the LLM key of the tenant is.',
     ),
+    keyVersion: v.optional(
+      text(64, 'Changes with each change of the key; the runs worker starts anew.'),
+      '1',
+    ),
   }),
   v.description('The LLM of the tenant.'),
 )
@@ -65,6 +70,7 @@ const NetworkPolicies = v.pipe(
     dnsNamespace: v.optional(namespace('Namespace of the cluster DNS.'), 'kube-system'),
     apiNamespace: v.optional(namespace('Namespace of the API.'), INSTALL_NAMESPACE),
     apiCidrs: cidrs('Ranges of an API that is not reached as a pod, for example through an ingress.'),
+    llmCidrs: cidrs('Ranges of an LLM outside the namespace.'),
     indexerCidrs: cidrs('Ranges of an indexer outside the namespace.'),
   }),
   v.description(

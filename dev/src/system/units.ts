@@ -15,6 +15,7 @@ const LOCAL_NODE = 'local-0'
 /** What the local node runs in place of our images. */
 const OWN_IMAGES = {
   'service/adapter': { command: process.execPath, args: [join(ROOT, 'adapter/src/main.ts')] },
+  'service/runs-worker': { command: process.execPath, args: [join(ROOT, 'runs-worker/src/main.ts')] },
 }
 
 export const postgresUnit = (facts: SystemFacts): Unit => ({
