@@ -34,6 +34,9 @@ test-system: $(STAMP) ## Run the tests against a real PostgreSQL and a real cont
 e2e: $(STAMP) ## Run the whole-system scenarios
 	@$(NODE) scripts/test.ts --project e2e
 
+e2e-kind: $(STAMP) ## Run the scenarios on the installed images in a kind cluster (KEEP=1 leaves it; needs Docker, kind)
+	@$(NODE) scripts/e2e-kind.ts
+
 verify: $(STAMP) ## Format, lint, types, import rules, generated files, charts
 	@$(NODE) scripts/verify.ts
 

@@ -17,6 +17,7 @@ export {
   deleteKindCluster,
   exportKindLogs,
   loadKindImages,
+  readKindAuditLog,
   type KindCluster,
 } from './cluster/kind.ts'
 export { buildContext, buildImages, defaultBase, readImageConfig } from './images/build.ts'

@@ -12,7 +12,9 @@ describe('the configuration of a kind cluster', () => {
     expect(config.nodes[0].extraPortMappings).toEqual([
       { containerPort: 30_080, hostPort: 41_000, listenAddress: '127.0.0.1' },
     ])
-    expect(config.nodes[0].extraMounts).toHaveLength(2)
+    expect(config.nodes[0].extraMounts).toHaveLength(1)
+    // With a version it would apply to that one alone.
+    expect(parse(config.kubeadmConfigPatches[0])).not.toHaveProperty('apiVersion')
     expect(parse(config.kubeadmConfigPatches[0]).apiServer.extraArgs).toHaveProperty('audit-policy-file')
   })
 
@@ -27,7 +29,7 @@ kubeadmConfigPatches: ["kind: KubeletConfiguration\\nfailCgroupV1: false\\n"]`
     expect(config.networking).toEqual({ disableDefaultCNI: true })
     expect(config.nodes[0]).toEqual({ role: 'worker' })
     expect(config.nodes[1].extraMounts[0]).toEqual({ hostPath: '/a', containerPath: '/b' })
-    expect(config.nodes[1].extraMounts).toHaveLength(3)
+    expect(config.nodes[1].extraMounts).toHaveLength(2)
     expect(config.kubeadmConfigPatches[0]).toContain('failCgroupV1: false')
     expect(config.kubeadmConfigPatches).toHaveLength(2)
   })

@@ -12,7 +12,7 @@ type KindConfig = Readonly<Record<string, unknown>> & {
 }
 
 export type KindAdditions = {
-  /** Folder of this machine with `policy.yaml`; the API server writes `audit.log` into its `log` folder. */
+  /** Folder of this machine with the audit policy, `policy.yaml`. */
   readonly auditDir: string
   /** Port of the node → port of 127.0.0.1 on this machine. */
   readonly ports: ReadonlyMap<number, number>
@@ -21,6 +21,8 @@ export type KindAdditions = {
 const EMPTY: KindConfig = { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4' }
 const POLICY_DIR = '/etc/kubernetes/audit'
 const LOG_DIR = '/var/log/kubernetes-audit'
+/** Where the API server writes its audit log, in the node of the control plane. */
+export const AUDIT_LOG = `${LOG_DIR}/audit.log`
 
 /** Requests by service accounts, our own among them, without those of the cluster itself: who, what, and the answer. */
 export const AUDIT_POLICY = {
@@ -34,14 +36,13 @@ export const AUDIT_POLICY = {
   ],
 }
 
-/** Written in kubeadm's older form: kind carries it over where the newer one is used. */
+/** Names no version of kubeadm's, whose forms differ: kind then carries it over to the one that it uses. */
 const AUDIT_PATCH = stringify({
   kind: 'ClusterConfiguration',
-  apiVersion: 'kubeadm.k8s.io/v1beta3',
   apiServer: {
     extraArgs: {
       'audit-policy-file': `${POLICY_DIR}/policy.yaml`,
-      'audit-log-path': `${LOG_DIR}/audit.log`,
+      'audit-log-path': AUDIT_LOG,
       'audit-log-maxsize': '200',
     },
     extraVolumes: [volume('audit-policy', POLICY_DIR, true), volume('audit-log', LOG_DIR, false)],
@@ -62,7 +63,6 @@ export function kindConfig(given: string, { auditDir, ports }: KindAdditions): s
     extraMounts: [
       ...(node.extraMounts ?? []),
       { hostPath: auditDir, containerPath: POLICY_DIR, readOnly: true },
-      { hostPath: `${auditDir}/log`, containerPath: LOG_DIR },
     ],
     extraPortMappings: [
       ...(node.extraPortMappings ?? []),

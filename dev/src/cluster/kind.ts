@@ -3,8 +3,8 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { stringify } from 'yaml'
-import { NoDocker, requireDocker } from '../images/docker.ts'
-import { AUDIT_POLICY, kindConfig } from './kind-config.ts'
+import { docker, NoDocker, requireDocker } from '../images/docker.ts'
+import { AUDIT_LOG, AUDIT_POLICY, kindConfig } from './kind-config.ts'
 import { freePort } from './ports.ts'
 
 const MAX_OUTPUT = 16 * 1_024 * 1_024
@@ -31,18 +31,18 @@ export type KindCluster = {
   readonly name: string
   /** Its own: `~/.kube/config` is never read or written. */
   readonly kubeconfigPath: string
-  /** NDJSON of `audit.k8s.io/v1` events (kind-config.ts says which). */
-  readonly auditLog: string
   /** Port of the node → port of 127.0.0.1 on this machine. */
   readonly ports: ReadonlyMap<number, number>
 }
 
 type Options = {
   readonly name: string
-  /** Holds kubeconfig, configuration and audit log. */
+  /** Holds kubeconfig, configuration and audit policy. */
   readonly dataDir: string
   /** Ports of the node that are to be reached from this machine. */
   readonly nodePorts: readonly number[]
+  /** False when the configuration leaves the network out, without which no node becomes ready. Default true. */
+  readonly waitReady?: boolean
   readonly settings?: KindSettings
 }
 
@@ -57,7 +57,7 @@ export async function createKindCluster(options: Options): Promise<KindCluster> 
   await requireKind(settings)
   await deleteKindCluster({ name, dataDir }, settings)
   const auditDir = join(dataDir, 'audit')
-  await mkdir(join(auditDir, 'log'), { recursive: true })
+  await mkdir(auditDir, { recursive: true })
   await writeFile(join(auditDir, 'policy.yaml'), stringify(AUDIT_POLICY))
   const ports = new Map<number, number>()
   for (const port of nodePorts) ports.set(port, await freePort())
@@ -67,8 +67,9 @@ export async function createKindCluster(options: Options): Promise<KindCluster> 
   const kubeconfigPath = join(dataDir, 'kubeconfig')
   const image = settings.nodeImage === undefined ? [] : ['--image', settings.nodeImage]
   const where = ['--name', name, '--kubeconfig', kubeconfigPath]
-  await kind(settings, ['create', 'cluster', ...where, ...image, '--config', config, '--wait', READY_WAIT])
-  return { name, kubeconfigPath, auditLog: join(auditDir, 'log/audit.log'), ports }
+  const wait = options.waitReady === false ? [] : ['--wait', READY_WAIT]
+  await kind(settings, ['create', 'cluster', ...where, ...image, '--config', config, ...wait])
+  return { name, kubeconfigPath, ports }
 }
 
 /** Puts images of this machine's engine into the nodes. */
@@ -77,6 +78,10 @@ export const loadKindImages = (
   references: readonly string[],
   settings = readKindSettings(),
 ): Promise<string> => kind(settings, ['load', 'docker-image', ...references, '--name', name])
+
+/** NDJSON of `audit.k8s.io/v1` events (kind-config.ts says which). Only root may read the file where it lies. */
+export const readKindAuditLog = ({ name }: Pick<KindCluster, 'name'>): Promise<string> =>
+  docker('exec', `${name}-control-plane`, 'cat', AUDIT_LOG)
 
 /** Logs of nodes and pods into a folder. */
 export const exportKindLogs = (

@@ -12,5 +12,5 @@ export const NODE_PORTS = { api: 30_080, postgres: 30_543, indexer: 30_920 } as 
 /** What the scenarios are told of a running system, as JSON. */
 export type KindWorld = {
   readonly connection: Connection
-  readonly cluster: Pick<KindCluster, 'name' | 'kubeconfigPath' | 'auditLog'>
+  readonly cluster: Pick<KindCluster, 'name' | 'kubeconfigPath'>
 }

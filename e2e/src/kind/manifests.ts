@@ -16,6 +16,8 @@ export const STANDIN_OBJECTS = [
         metadata: { labels: INDEXER },
         spec: {
           automountServiceAccountToken: false,
+          // A Service's variables would look like the indexer's own.
+          enableServiceLinks: false,
           containers: [
             {
               name: 'indexer',

@@ -11,6 +11,7 @@ import {
   waitUntil,
 } from '@service/dev'
 import type { Connection, KindCluster } from '@service/dev'
+import { networkManifest } from '../config.ts'
 import { clusterTools } from './kubectl.ts'
 import type { ClusterTools } from './kubectl.ts'
 import { NAMESPACE, NODE_PORTS, RELEASE } from './layout.ts'
@@ -28,16 +29,22 @@ export type Place = { readonly name: string; readonly dataDir: string }
 export async function raiseWorld(place: Place, log: Log): Promise<KindWorld> {
   const timed = timer(log)
   const images = await timed('images', () => allImages(log))
+  const network = networkManifest()
   const cluster = await timed('cluster', () =>
-    createKindCluster({ ...place, nodePorts: Object.values(NODE_PORTS) }),
+    createKindCluster({
+      ...place,
+      nodePorts: Object.values(NODE_PORTS),
+      waitReady: network === undefined,
+    }),
   )
-  await timed('images into the node', () => loadKindImages(cluster, images))
   const tools = await clusterTools(cluster.kubeconfigPath)
+  if (network !== undefined) await timed('network', () => bringNetwork(tools, network))
+  await timed('images into the node', () => loadKindImages(cluster, images))
   await tools.kubectl(['apply', '--filename', '-'], list(STANDIN_OBJECTS))
   await timed('helm install', () => install(cluster, tools))
   const connection = await timed('first answer', () => connect(cluster, tools))
-  const { name, kubeconfigPath, auditLog } = cluster
-  return { connection, cluster: { name, kubeconfigPath, auditLog } }
+  const { name, kubeconfigPath } = cluster
+  return { connection, cluster: { name, kubeconfigPath } }
 }
 
 const timer =
@@ -48,6 +55,11 @@ const timer =
     log(`${what}: ${((performance.now() - began) / 1_000).toFixed(1)} s`)
     return result
   }
+
+async function bringNetwork({ kubectl }: ClusterTools, manifest: string): Promise<void> {
+  await kubectl(['apply', '--filename', manifest])
+  await kubectl(['wait', 'nodes', '--all', '--for=condition=Ready', '--timeout=300s'])
+}
 
 async function allImages(log: Log): Promise<readonly string[]> {
   const product = await buildImages(readImageConfig(), log)
