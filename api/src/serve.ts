@@ -8,6 +8,7 @@ import { type Context, createContext } from './context.ts'
 import { checkDatabase } from './db/database.ts'
 import { appListener, type HttpServer, startHttpServer } from './http/server.ts'
 import { startAuditRetentionJob } from './jobs/audit-retention.ts'
+import { startCompleteMaterialJob } from './jobs/complete-material.ts'
 import { startIdempotencySweepJob } from './jobs/idempotency-sweep.ts'
 import type { Job } from './jobs/loop.ts'
 import { startOrphanSecretsJob } from './jobs/orphan-secrets.ts'
@@ -130,6 +131,7 @@ function startClusterJobs(context: Context, cluster: KubeClient, wake: () => voi
   return [
     startOrphanSecretsJob({ ...common, installId: install.installId }),
     startRefreshTokensJob({ ...common, tokens, wake }),
+    startCompleteMaterialJob({ ...common, wake }),
   ]
 }
 

@@ -14,6 +14,7 @@ export const AUDIT_ACTIONS = [
   'tenant.retry',
   'tenant.state_changed',
   'tenant.tokens_refreshed',
+  'tenant.secrets.completed',
   'user.create',
   'user.update',
   'user.deactivate',

@@ -66,7 +66,22 @@ export const materialSecretName = (tenantId: string): string => `tenant-${tenant
 /** S's audit copy of the LLM key; no pod mounts it. */
 export const llmCopySecretName = (tenantId: string): string => `tenant-${tenantId}-llm`
 
-/** Secrets of a tenant's namespace and their keys (S "Secret placement" 3). */
+/** Services of the Wazuh stack in a tenant's namespace; their certificates name them. */
+export const WAZUH_SERVICES = {
+  manager: 'wazuh-manager',
+  indexer: 'wazuh-indexer',
+  dashboard: 'wazuh-dashboard',
+} as const
+
+/** Fixed users of a tenant's indexer. The adapter's reads alerts and nothing else. */
+export const INDEXER_USERS = { admin: 'admin', dashboard: 'kibanaserver', adapter: 'alert-reader' } as const
+
+const TLS_KEYS = ['ca.crt', 'tls.crt', 'tls.key'] as const
+
+/**
+ * Secrets of a tenant's namespace and their keys (S "Secret placement" 3). Beside those that S names stand what the
+ * Wazuh stack needs before its first boot: its PKI, the indexer's users with their hashes, the adapter's own user.
+ */
 export const TENANT_SECRETS = {
   adapterToken: { name: 'adapter-token', keys: ['token'] },
   runsWorkerToken: { name: 'runs-worker-token', keys: ['token'] },
@@ -76,6 +91,13 @@ export const TENANT_SECRETS = {
     name: 'wazuh-credentials',
     keys: ['indexer_username', 'indexer_password', 'dashboard_password', 'api_username', 'api_password'],
   },
+  adapterIndexer: { name: 'adapter-indexer-credentials', keys: ['username', 'password'] },
+  indexerUsers: { name: 'wazuh-indexer-users', keys: ['internal_users.yml'] },
+  wazuhCa: { name: 'wazuh-ca', keys: ['ca.crt'] },
+  indexerTls: { name: 'wazuh-indexer-tls', keys: TLS_KEYS },
+  managerTls: { name: 'wazuh-manager-tls', keys: TLS_KEYS },
+  dashboardTls: { name: 'wazuh-dashboard-tls', keys: TLS_KEYS },
+  adminTls: { name: 'wazuh-admin-tls', keys: TLS_KEYS },
 } as const
 export type TenantSecretName = (typeof TENANT_SECRETS)[keyof typeof TENANT_SECRETS]['name']
 
@@ -101,3 +123,6 @@ export const DATABASE_ROLES = { admin: 'service_admin', app: 'service_app', mssp
 
 /** The key of the material Secret that holds `<secret>.<key>` of the tenant's namespace. */
 export const materialKey = (secret: string, key: string): string => `${secret}.${key}`
+
+/** Stays in the install's namespace: who has it can make certificates that the tenant's stack trusts. */
+export const CA_KEY_MATERIAL = 'wazuh-ca-key.tls.key'

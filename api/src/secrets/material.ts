@@ -4,17 +4,16 @@ import {
   materialKey,
   materialSecretName,
   NAMESPACE_LABELS,
+  namespaceOf,
   ServiceError,
   TENANT_SECRETS,
 } from '@service/domain'
 import { isKubeError, type KubeClient, type KubeObject, NAMESPACES, SECRETS } from '@service/kube'
 import type { ServiceTokens, TokenSubject } from '../tokens/tokens.ts'
-import { randomPassword, randomText } from './random.ts'
+import { completeWazuhMaterial, type Material } from './wazuh.ts'
 
 /** Marks the install-namespace Secrets that hold a tenant's material, so that those without a row can be found. */
 export const MATERIAL_LABEL = 'service.dev/material'
-const ADMIN_PASSWORD = 32
-const ENROLMENT_SECRET = 48
 const CALL_MS = 5_000
 
 type Secret = KubeObject & {
@@ -26,25 +25,21 @@ type Secret = KubeObject & {
 export async function generateMaterial(
   tokens: ServiceTokens,
   subject: TokenSubject,
-  llmApiKey: string,
-): Promise<Readonly<Record<string, string>>> {
-  const { adapterToken, runsWorkerToken, llmKey, wazuhAuthd, wazuhCredentials } = TENANT_SECRETS
-  return {
+  tenant: { readonly slug: string; readonly llmApiKey: string; readonly now: Date },
+): Promise<Material> {
+  const { adapterToken, runsWorkerToken, llmKey } = TENANT_SECRETS
+  const own = {
     [materialKey(adapterToken.name, 'token')]: (await tokens.mint('adapter', subject)).token,
     [materialKey(runsWorkerToken.name, 'token')]: (await tokens.mint('worker', subject)).token,
-    [materialKey(llmKey.name, 'api_key')]: llmApiKey,
-    [materialKey(wazuhAuthd.name, 'password')]: randomText(ENROLMENT_SECRET),
-    [materialKey(wazuhCredentials.name, 'indexer_username')]: 'admin',
-    [materialKey(wazuhCredentials.name, 'indexer_password')]: randomPassword(ADMIN_PASSWORD),
-    [materialKey(wazuhCredentials.name, 'dashboard_password')]: randomPassword(ADMIN_PASSWORD),
-    [materialKey(wazuhCredentials.name, 'api_username')]: 'wazuh-wui',
-    [materialKey(wazuhCredentials.name, 'api_password')]: randomPassword(ADMIN_PASSWORD),
   }
+  const wazuh = { id: subject.tenantId, namespace: namespaceOf(tenant.slug) }
+  const { material } = await completeWazuhMaterial(own, wazuh, tenant.now)
+  return { ...material, [materialKey(llmKey.name, 'api_key')]: tenant.llmApiKey }
 }
 
 export type MaterialStore = {
   /** Writes both Secrets of a new tenant. Fails with `unavailable` when the cluster cannot take them. */
-  create(tenantId: string, secretsRevision: number, material: Readonly<Record<string, string>>): Promise<void>
+  create(tenantId: string, secretsRevision: number, material: Material): Promise<void>
   /** Takes back what `create` wrote, when the tenant certainly has no row. Best effort: the rest is collected later. */
   discard(tenantId: string): Promise<void>
 }

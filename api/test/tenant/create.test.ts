@@ -50,7 +50,7 @@ describe('creating a tenant', () => {
     for (const table of ['tenants', 'tenant_statuses', 'tenant_installations', 'integration_configs'])
       expect(await rows(table)).toHaveLength(1)
     expect(await rows('reconcile_queue')).toHaveLength(1)
-    expect(await rows('tenant_secrets')).toHaveLength(7)
+    expect(await rows('tenant_secrets')).toHaveLength(2 + Object.keys(TENANT_SECRETS).length)
     expect(await rows('tenant_lifecycle_events')).toMatchObject([
       { kind: 'tenant.created', to_state: 'pending' },
     ])

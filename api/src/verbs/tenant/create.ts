@@ -47,7 +47,11 @@ export async function createTenant(
   const config = tenantConfig(input, llm.baseUrl)
   const admin = input.contact_email === undefined ? null : await prepareFirstAdmin(ctx, input.contact_email)
   const subject = { tenantId: id, tokenVersion: FIRST_REVISION }
-  const material = await generateMaterial(ctx.tokens, subject, llm.apiKey ?? '')
+  const material = await generateMaterial(ctx.tokens, subject, {
+    slug: input.slug,
+    llmApiKey: llm.apiKey ?? '',
+    now: ctx.clock(),
+  })
   await ctx.material.create(id, FIRST_REVISION, material)
   ctx.hit('api.create.material_written')
 

@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  llmCopySecretName,
-  materialSecretName,
-  type MsspPrincipal,
-  namespaceOf,
-  RELEASE_NAME,
-  TENANT_SECRETS,
-} from '@service/domain'
+import { type Clock, type MsspPrincipal, namespaceOf, RELEASE_NAME } from '@service/domain'
 import type { TenantConfigView, TenantCreate } from '@service/wire'
 import type { Provisioning } from '../../config/index.ts'
 import { writeAudit } from '../../db/audit.ts'
@@ -22,6 +14,7 @@ import {
 } from '../../db/schema/index.ts'
 import type { Tx } from '../../db/scope.ts'
 import { markTenant } from '../../projector/queue.ts'
+import { secretReferences } from '../../secrets/references.ts'
 import type { LlmSettings } from './defaults.ts'
 import { type FirstAdmin, insertFirstAdmin } from './first-admin.ts'
 import type { TenantRow } from './rows.ts'
@@ -105,24 +98,7 @@ async function insertParts(tx: Tx, ctx: InsertContext, tenant: NewTenant, now: D
     desiredChartVersion: chart.version,
     updatedAt: now,
   })
-  await tx.q.insert(tenantSecrets).values(secretReferences(ctx, id, input.slug, now))
-}
-
-/** Where the material lies, never the material (S "Secret placement" 4). */
-function secretReferences(ctx: InsertContext, tenantId: string, slug: string, now: Date) {
-  const own = Object.values(TENANT_SECRETS).map(({ name }) => ({ namespace: namespaceOf(slug), name }))
-  const install = [materialSecretName(tenantId), llmCopySecretName(tenantId)].map((name) => ({
-    namespace: ctx.installNamespace,
-    name,
-  }))
-  return [...install, ...own].map((place) => ({
-    ...place,
-    id: newId(ctx.clock),
-    tenantId,
-    versionLabel: '1',
-    createdAt: now,
-    updatedAt: now,
-  }))
+  await tx.q.insert(tenantSecrets).values(secretReferences(ctx, { id, slug: input.slug }, now))
 }
 
 /** Lifecycle and audit row; the snapshot holds no secret. */
