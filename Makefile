@@ -40,6 +40,9 @@ e2e-kind: $(STAMP) ## Run the scenarios on the installed images in a kind cluste
 verify: $(STAMP) ## Format, lint, types, import rules, generated files, charts
 	@$(NODE) scripts/verify.ts
 
+charts: $(STAMP) ## Lint and render the charts, check what comes out (schemas, practices)
+	@$(NODE) scripts/charts.ts
+
 format: $(STAMP) ## Format the code
 	@npm run --silent format
 

@@ -37,12 +37,15 @@ function leaves(schema: JsonSchema, prefix: string): Row[] {
   })
 }
 
+/** A key of which nothing is required and nothing has a default is for nobody to set: the schema only lets it pass. */
 function entries({ properties = {}, required = [] }: JsonSchema): Row[] {
-  return Object.entries(properties).map(([key, schema]) => ({
-    key,
-    schema,
-    required: required.includes(key) && schema.default === undefined,
-  }))
+  return Object.entries(properties)
+    .map(([key, schema]) => ({
+      key,
+      schema,
+      required: required.includes(key) && schema.default === undefined,
+    }))
+    .filter(({ schema, required }) => required || schema.default !== undefined || entries(schema).length > 0)
 }
 
 const describe = ({ description = '' }: JsonSchema, required: boolean): string =>

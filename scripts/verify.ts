@@ -20,7 +20,12 @@ const env = { ...process.env, PATH: `${resolve('node_modules/.bin')}${delimiter}
 const failed: string[] = []
 for (const [name, command, ...args] of CHECKS) {
   const began = performance.now()
-  const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', env })
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    encoding: 'utf8',
+    env,
+    // The only one that may build something first, and says so there.
+    stdio: ['ignore', 'pipe', name === 'charts' ? 'inherit' : 'pipe'],
+  })
   const ok = status === 0 && error === undefined
   console.log(`${ok ? 'ok  ' : 'FAIL'} ${name} (${((performance.now() - began) / 1000).toFixed(1)} s)`)
   if (ok) continue

@@ -1,11 +1,21 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { INDEXER_USERS, TENANT_SECRETS, WAZUH_SERVICES } from '@service/domain'
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { TenantValues } from '../src/index.ts'
-import { CHART, ciValues, deploymentsOf, manifests, render, runHelm } from './helm.ts'
+import {
+  CHART,
+  ciValues,
+  componentOf,
+  deploymentsOf,
+  manifests,
+  render,
+  runHelm,
+  workloadsOf,
+} from './helm.ts'
 import type { Deployment, Manifest, Values } from './helm.ts'
 
 const minimal = ciValues.find(([file]) => file.startsWith('minimal'))?.[1] ?? {}
@@ -27,7 +37,7 @@ const policy = (values: Values, suffix: string): Manifest | undefined =>
   manifests(values).find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith(suffix))
 const environment = (adapter: Deployment): Record<string, string | undefined> =>
   Object.fromEntries(
-    adapter.spec.template.spec.containers.flatMap(({ env }) =>
+    adapter.spec.template.spec.containers.flatMap(({ env = [] }) =>
       env.map(({ name, value, valueFrom }) => {
         const { fieldRef, secretKeyRef } = valueFrom ?? {}
         const reference = secretKeyRef === undefined ? undefined : `${secretKeyRef.name} ${secretKeyRef.key}`
@@ -35,6 +45,9 @@ const environment = (adapter: Deployment): Record<string, string | undefined> =>
       }),
     ),
   )
+
+/** Components whose images are ours. */
+const OWN = ['adapter', 'runs-worker', 'linuxep']
 
 describe.each(ciValues)('the chart with %s', (file, values) => {
   it('is linted, fits the schema in code, and renders the same each time', () => {
@@ -48,11 +61,10 @@ describe.each(ciValues)('the chart with %s', (file, values) => {
   it('makes namespaced objects with labels, and neither namespace nor secret nor role', () => {
     const all = manifests(values)
     const kinds = new Set(all.map(({ kind }) => kind))
-    expect([...kinds].toSorted()).toEqual(
-      ['Deployment', 'LimitRange', 'NetworkPolicy', 'ResourceQuota', 'ServiceAccount'].filter(
-        (kind) => kind !== 'NetworkPolicy' || !file.startsWith('open-network'),
-      ),
-    )
+    const always = ['Deployment', 'LimitRange', 'ResourceQuota', 'ServiceAccount']
+    const policies = file.startsWith('open-network') ? [] : ['NetworkPolicy']
+    const stack = file.startsWith('local') ? [] : ['ConfigMap', 'Service', 'StatefulSet']
+    expect([...kinds].toSorted()).toEqual([...always, ...policies, ...stack].toSorted())
     for (const { kind, metadata, automountServiceAccountToken } of all) {
       expect(metadata.namespace).toBe('tenant-acme')
       expect(metadata.labels).toMatchObject({
@@ -68,9 +80,10 @@ describe.each(ciValues)('the chart with %s', (file, values) => {
     }
   })
 
-  it('runs its pods restricted, with resources, unique names and secrets as whole volumes', () => {
-    for (const { spec } of deploymentsOf(manifests(values))) {
-      const pod = spec.template.spec
+  it('runs our pods restricted, with resources, unique names and secrets as whole volumes', () => {
+    for (const workload of workloadsOf(manifests(values))) {
+      if (!OWN.includes(componentOf(workload))) continue
+      const pod = workload.spec.template.spec
       expect(pod.automountServiceAccountToken).toBe(false)
       expect(pod.securityContext).toMatchObject({
         runAsNonRoot: true,
@@ -85,16 +98,18 @@ describe.each(ciValues)('the chart with %s', (file, values) => {
         })
         for (const amounts of [container.resources.requests, container.resources.limits])
           expect(Object.keys(amounts).toSorted()).toEqual(['cpu', 'memory'])
-        const names = container.env.map(({ name }) => name)
+        const { env = [], volumeMounts = [] } = container
+        const names = env.map(({ name }) => name)
         expect(new Set(names).size).toBe(names.length)
         // The LLM key alone comes by the environment (S "Secret placement" 3).
-        const sources = container.env.flatMap(({ name, valueFrom }) =>
+        const sources = env.flatMap(({ name, valueFrom }) =>
           valueFrom?.secretKeyRef === undefined ? [] : [[name, valueFrom.secretKeyRef.name]],
         )
         expect(sources).toEqual(container.name === 'runs-worker' ? [['LLM_API_KEY', 'tenant-llm-key']] : [])
-        expect(container.volumeMounts.filter(({ subPath }) => subPath !== undefined)).toEqual([])
-        const volumes = pod.volumes.map(({ name }) => name).toSorted()
-        expect(container.volumeMounts.map(({ name }) => name).toSorted()).toEqual(volumes)
+        expect(volumeMounts.filter(({ subPath }) => subPath !== undefined)).toEqual([])
+        const claims = (workload.spec.volumeClaimTemplates ?? []).length === 0 ? [] : ['data']
+        const volumes = [...claims, ...pod.volumes.map(({ name }) => name)].toSorted()
+        expect(volumeMounts.map(({ name }) => name).toSorted()).toEqual(volumes)
         for (const [probe, path] of [
           ['startupProbe', '/health/live'],
           ['livenessProbe', '/health/live'],
@@ -116,6 +131,7 @@ describe('the adapter', () => {
       ADAPTER_TOKEN_FILE: '/var/run/service/adapter/token',
       INDEXER_USERNAME_FILE: '/var/run/service/indexer/username',
       INDEXER_PASSWORD_FILE: '/var/run/service/indexer/password',
+      INDEXER_CA_FILE: '/var/run/service/indexer-ca/ca.crt',
       NODE_OPTIONS: '--max-old-space-size=96',
       HEARTBEAT_SECONDS: '30',
       POLL_SECONDS: '5',
@@ -129,7 +145,7 @@ describe('the adapter', () => {
       const adapter = adapterOf(values)
       const { containers, volumes } = adapter.spec.template.spec
       const files = volumes.flatMap(({ name, secret }) => {
-        const mount = containers[0]?.volumeMounts.find((each) => each.name === name)
+        const mount = containers[0]?.volumeMounts?.find((each) => each.name === name)
         return (secret?.items ?? []).map(({ path }) => `${mount?.mountPath}/${path}`)
       })
       const named = Object.entries(environment(adapter)).filter(([name]) => name.endsWith('_FILE'))
@@ -369,5 +385,150 @@ describe('the values', () => {
   ])('with %s are refused by Helm and by the schema in code', (_, values) => {
     expect(v.safeParse(TenantValues, values).success).toBe(false)
     expect(render(values).error).toMatch(/values don't meet the specifications of the schema/)
+  })
+})
+
+describe('the Wazuh stack', () => {
+  const stack = manifests(minimal)
+  const find = (kind: string, name: string): Manifest => {
+    const found = stack.find((each) => each.kind === kind && each.metadata.name === name)
+    if (found === undefined) throw new Error(`no ${kind} ${name}`)
+    return found
+  }
+  const podOf = (name: string) => {
+    const found = workloadsOf(stack).find(({ metadata }) => metadata.name === name)
+    if (found === undefined) throw new Error(`no workload ${name}`)
+    return found.spec.template.spec
+  }
+  const secretsOf = (name: string): string[] => {
+    const { containers, volumes } = podOf(name)
+    const mounted = volumes.flatMap(({ secret, projected }) => [
+      ...(secret === undefined ? [] : [secret.secretName]),
+      ...(projected?.sources.map((source) => source.secret.name) ?? []),
+    ])
+    const named = containers.flatMap(({ env = [] }) =>
+      env.flatMap(({ valueFrom }) =>
+        valueFrom?.secretKeyRef === undefined ? [] : [valueFrom.secretKeyRef.name],
+      ),
+    )
+    return [...new Set([...mounted, ...named])].toSorted()
+  }
+
+  it('takes each secret only where it is needed, by reference', () => {
+    expect(secretsOf('wazuh-manager')).toEqual([
+      'wazuh-authd-secret',
+      'wazuh-credentials',
+      'wazuh-manager-tls',
+    ])
+    expect(secretsOf('wazuh-indexer')).toEqual([
+      'wazuh-admin-tls',
+      'wazuh-indexer-tls',
+      'wazuh-indexer-users',
+    ])
+    expect(secretsOf('wazuh-dashboard')).toEqual(['wazuh-credentials', 'wazuh-dashboard-tls'])
+    const known = Object.values(TENANT_SECRETS).map(({ name }) => name)
+    for (const name of ['wazuh-manager', 'wazuh-indexer', 'wazuh-dashboard'])
+      expect(known).toEqual(expect.arrayContaining(secretsOf(name)))
+  })
+
+  it('has one exception from restricted, the manager, and within baseline', () => {
+    const context = (name: string) => podOf(name).containers.map(({ securityContext }) => securityContext)
+    const restricted = {
+      allowPrivilegeEscalation: false,
+      runAsNonRoot: true,
+      capabilities: { drop: ['ALL'] },
+    }
+    expect(context('wazuh-indexer')).toMatchObject([restricted])
+    expect(context('wazuh-dashboard')).toMatchObject([restricted])
+    expect(context('wazuh-manager')).toEqual([
+      {
+        allowPrivilegeEscalation: false,
+        privileged: false,
+        runAsUser: 0,
+        capabilities: {
+          drop: ['ALL'],
+          add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'SETGID', 'SETUID', 'SYS_CHROOT'],
+        },
+      },
+    ])
+    expect(podOf('wazuh-indexer').initContainers).toBeUndefined()
+  })
+
+  it('opens the indexer to manager, dashboard and adapter, and to nobody else', () => {
+    const { ingress, egress } = find('NetworkPolicy', 'service-tenant-indexer').spec as unknown as {
+      ingress: { from: { podSelector: { matchLabels: Record<string, string> } }[]; ports: object[] }[]
+      egress: object[]
+    }
+    const from = ingress.flatMap((rule) => rule.from.map(({ podSelector }) => podSelector.matchLabels))
+    expect(from.map((labels) => labels['app.kubernetes.io/component'])).toEqual([
+      'manager',
+      'adapter',
+      'dashboard',
+    ])
+    expect(ingress.flatMap(({ ports }) => ports)).toEqual([{ protocol: 'TCP', port: 9200 }])
+    expect(egress).toEqual([])
+  })
+
+  it('tells manager and indexer the same names, which the certificates carry', () => {
+    expect(find('Service', WAZUH_SERVICES.indexer).spec).toMatchObject({ ports: [{ port: 9200 }] })
+    expect(find('Service', WAZUH_SERVICES.manager)).toBeDefined()
+    expect(find('Service', WAZUH_SERVICES.dashboard)).toBeDefined()
+    const { data } = find('ConfigMap', 'wazuh-indexer') as Manifest & { data: Record<string, string> }
+    const config = parse(data['opensearch.yml'] ?? '') as Record<string, unknown>
+    expect(config).toMatchObject({
+      'plugins.security.authcz.admin_dn': ['CN=admin'],
+      'plugins.security.nodes_dn': ['CN=indexer'],
+      'node.store.allow_mmap': false,
+    })
+    const mapping = parse(data['roles_mapping.yml'] ?? '') as Record<string, { users?: string[] }>
+    expect(mapping['alert_reader']?.users).toEqual([INDEXER_USERS.adapter])
+    const { cluster_permissions, index_permissions } = (
+      parse(data['roles.yml'] ?? '') as Record<
+        string,
+        { cluster_permissions: string[]; index_permissions: object[] }
+      >
+    )['alert_reader'] ?? { cluster_permissions: [], index_permissions: [] }
+    expect(JSON.stringify([cluster_permissions, index_permissions])).not.toMatch(
+      /write|manage|crud|_all|"index"|"delete"|"\*"/,
+    )
+  })
+
+  const agents = (name: string, more: readonly string[] = []) => {
+    const values = ciValues.find(([file]) => file.startsWith(name))?.[1] ?? {}
+    return manifests(values, CHART, more).find(({ metadata }) => metadata.name === 'wazuh-agents')
+  }
+  it('lets agents in through a load balancer, or through the ports of the edge', () => {
+    expect(agents('minimal')?.spec).toMatchObject({
+      type: 'LoadBalancer',
+      ports: [{ port: 1514 }, { port: 1515 }],
+    })
+    const small = agents('small') as Manifest & { metadata: { annotations: object } }
+    expect(small.metadata.annotations).toEqual({
+      'example.org/load-balancer': 'internal',
+      'external-dns.alpha.kubernetes.io/hostname': 'agents.acme.example',
+    })
+    expect(small.spec).toMatchObject({ loadBalancerSourceRanges: ['198.51.100.0/24'] })
+    expect(agents('full')?.spec).toMatchObject({
+      type: 'ClusterIP',
+      ports: [
+        { name: 'events', port: 31514, targetPort: 'events' },
+        { name: 'enrollment', port: 31515, targetPort: 'enrollment' },
+      ],
+    })
+    expect(agents('edge')?.spec).toMatchObject({ type: 'ClusterIP', ports: [{ port: 1514 }, { port: 1515 }] })
+  })
+
+  it('asks cert-manager for a certificate only where there is one', () => {
+    const full = ciValues.find(([file]) => file.startsWith('full'))?.[1] ?? {}
+    const kinds = (more: readonly string[]) => manifests(full, CHART, more).map(({ kind }) => kind)
+    expect(kinds([])).not.toContain('Certificate')
+    expect(kinds(['--api-versions', 'cert-manager.io/v1'])).toContain('Certificate')
+  })
+
+  it('is absent when it is switched off, and the endpoint agent is refused without it', () => {
+    const off = { ...minimal, components: { wazuh: { enabled: false } } }
+    expect(workloadsOf(manifests(off)).map(componentOf).toSorted()).toEqual(['adapter', 'runs-worker'])
+    const alone = { ...minimal, components: { wazuh: { enabled: false }, linuxep: { enabled: true } } }
+    expect(render(alone).error).toContain('components.linuxep needs components.wazuh')
   })
 })

@@ -16,7 +16,7 @@ export type Manifest = {
 export type Container = {
   readonly name: string
   readonly image: string
-  readonly env: {
+  readonly env?: {
     name: string
     value?: string
     valueFrom?: { fieldRef?: { fieldPath: string }; secretKeyRef?: { name: string; key: string } }
@@ -24,15 +24,17 @@ export type Container = {
   readonly ports: { name: string; containerPort: number }[]
   readonly resources: { requests: Record<string, string>; limits: Record<string, string> }
   readonly securityContext: Record<string, unknown>
-  readonly volumeMounts: { name: string; mountPath: string; subPath?: string }[]
+  readonly volumeMounts?: { name: string; mountPath: string; subPath?: string }[]
 } & Record<`${string}Probe`, { httpGet: { path: string; port: string } }>
 export type PodTemplate = {
   readonly metadata: { labels: Record<string, string> }
   readonly spec: {
     readonly containers: Container[]
+    readonly initContainers?: Container[]
     readonly volumes: {
       name: string
-      secret?: { secretName: string; items: { key: string; path: string }[] }
+      secret?: { secretName: string; items?: { key: string; path: string }[] }
+      projected?: { sources: { secret: { name: string; items?: { key: string; path: string }[] } }[] }
     }[]
     readonly securityContext: Record<string, unknown>
     readonly nodeSelector?: Record<string, string>
@@ -41,16 +43,25 @@ export type PodTemplate = {
     readonly automountServiceAccountToken: boolean
   }
 }
+type WorkloadSpec = {
+  replicas: number
+  selector: { matchLabels: Record<string, string> }
+  template: PodTemplate
+}
 export type Deployment = Omit<Manifest, 'spec'> & {
-  readonly spec: {
-    replicas: number
-    strategy: { type: string }
-    selector: { matchLabels: Record<string, string> }
-    template: PodTemplate
+  readonly spec: WorkloadSpec & { strategy?: { type: string } }
+}
+export type Workload = Omit<Manifest, 'spec'> & {
+  readonly spec: WorkloadSpec & {
+    strategy?: { type: string }
+    volumeClaimTemplates?: { spec: { resources: { requests: { storage: string } } } }[]
   }
 }
 
 const { helm } = await ensureTools()
+const COMPONENT = 'app.kubernetes.io/component'
+export const componentOf = ({ metadata }: Pick<Manifest, 'metadata'>): string =>
+  metadata.labels[COMPONENT] ?? ''
 
 export const runHelm = (args: readonly string[], input = '') =>
   spawnSync(helm, args, { input, encoding: 'utf8', env: { HOME: '/nonexistent', PATH: '' } })
@@ -62,18 +73,28 @@ export const ciValues: readonly (readonly [string, Values])[] = readdirSync(`${C
 ])
 
 /** What `helm template` writes, or why it does not. */
-export function render(values: string | Values, chart = CHART): { text: string; error: string } {
+export function render(
+  values: string | Values,
+  chart = CHART,
+  more: readonly string[] = [],
+): { text: string; error: string } {
   const input = typeof values === 'string' ? values : JSON.stringify(values)
   const args = ['template', 'service-tenant', chart, '--namespace', 'tenant-acme', '--values', '-']
-  const { status, stdout, stderr } = runHelm([...args, '--kube-version', '1.36.0'], input)
+  const { status, stdout, stderr } = runHelm([...args, '--kube-version', '1.36.0', ...more], input)
   return status === 0 ? { text: stdout, error: '' } : { text: '', error: stderr || 'helm failed' }
 }
 
-export function manifests(values: string | Values, chart = CHART): Manifest[] {
-  const { text, error } = render(values, chart)
+export function manifests(values: string | Values, chart = CHART, more: readonly string[] = []): Manifest[] {
+  const { text, error } = render(values, chart, more)
   if (error !== '') throw new Error(error)
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest)
 }
+
+/** Everything of a chart that makes pods. */
+export const workloadsOf = (all: readonly Manifest[]): Workload[] =>
+  all.filter(({ kind }) =>
+    ['Deployment', 'StatefulSet', 'DaemonSet', 'Job'].includes(kind),
+  ) as unknown as Workload[]
 
 export const deploymentsOf = (all: readonly Manifest[]): Deployment[] =>
   all.filter(({ kind }) => kind === 'Deployment') as unknown as Deployment[]

@@ -52,6 +52,18 @@ export const STATEFUL_SETS: ResourceType = {
   plural: 'statefulsets',
   namespaced: true,
 }
+export const DAEMON_SETS: ResourceType = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  plural: 'daemonsets',
+  namespaced: true,
+}
+export const VOLUME_CLAIMS: ResourceType = {
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  plural: 'persistentvolumeclaims',
+  namespaced: true,
+}
 export const EVENTS: ResourceType = {
   apiVersion: 'events.k8s.io/v1',
   kind: 'Event',

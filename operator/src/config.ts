@@ -4,6 +4,14 @@ import { INSTALL_NAMESPACE, parseFailpoint } from '@service/domain'
 import type { ArmedFailpoint } from '@service/domain'
 import type { LeaseTimes } from './lease.ts'
 
+/** What an install decides about the endpoint-security stack of all its tenants. */
+export type WazuhPlatform = {
+  /** Off, tenants get an adapter alone, which reads an indexer elsewhere. */
+  readonly enabled: boolean
+  /** Whether the indexer's pod may change its node; its namespace then admits privileged pods. */
+  readonly sysctlInit: boolean
+}
+
 export type OperatorConfig = {
   /** `null`: the service account of the pod. */
   readonly kubeconfigPath: string | null
@@ -26,6 +34,7 @@ export type OperatorConfig = {
     readonly pollSeconds: number
   }
   readonly nodeSelector: Readonly<Record<string, string>>
+  readonly wazuh: WazuhPlatform
   readonly concurrency: number
   readonly lease: LeaseTimes
   readonly resyncMs: number
@@ -66,6 +75,9 @@ export const SETTINGS = {
   SERVICE_ADAPTER_HEARTBEAT_SECONDS: 'seconds between heartbeats (1 to 120, default 30)',
   SERVICE_ADAPTER_POLL_SECONDS: 'seconds between looks at the indexer (1 to 300, default 5)',
   SERVICE_TENANT_NODE_SELECTOR: 'node labels for tenant pods: k=v,k=v',
+  SERVICE_TENANT_WAZUH: 'whether tenants get manager, indexer and dashboard: true or false (default true)',
+  SERVICE_TENANT_SYSCTL_INIT:
+    'whether indexers raise vm.max_map_count of their node, which needs privileged namespaces: true or false (default false)',
   SERVICE_OPERATOR_CONCURRENCY: 'tenants worked on at once (1 to 100, default 10)',
   SERVICE_OPERATOR_LEASE_SECONDS: 'duration of the leader lease (3 to 300, default 15)',
   SERVICE_OPERATOR_RESYNC_SECONDS:
@@ -104,6 +116,10 @@ export function parseOperatorConfig(env: Env): OperatorConfig {
       pollSeconds: read.number('SERVICE_ADAPTER_POLL_SECONDS', 5, 1, 300),
     },
     nodeSelector: read.pairs('SERVICE_TENANT_NODE_SELECTOR'),
+    wazuh: {
+      enabled: read.flag('SERVICE_TENANT_WAZUH', true),
+      sysctlInit: read.flag('SERVICE_TENANT_SYSCTL_INIT', false),
+    },
     concurrency: read.number('SERVICE_OPERATOR_CONCURRENCY', 10, 1, 100),
     lease: { durationMs: leaseMs, trustMs: (leaseMs * 10) / 15, retryMs: (leaseMs * 2) / 15 },
     resyncMs: read.number('SERVICE_OPERATOR_RESYNC_SECONDS', 600, 10, 86_400) * 1_000,
@@ -152,6 +168,11 @@ function reader(env: Env, problems: string[]) {
       if (text(name, '') === '') return undefined
       if (env['NODE_ENV'] === 'production') wrong(name)
       return number(name, min, min, max) * 1_000
+    },
+    flag: (name: Setting, standard: boolean): boolean => {
+      const value = text(name, String(standard))
+      if (value !== 'true' && value !== 'false') wrong(name)
+      return value === 'true'
     },
     failpoint: (name: Setting): ArmedFailpoint | null => {
       const value = text(name, '')

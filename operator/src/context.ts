@@ -19,7 +19,7 @@ export type Namespace = KubeObject & {
   }
 }
 
-/** Deployment or StatefulSet, as much of it as readiness needs. */
+/** Deployment, StatefulSet or DaemonSet, as much of it as readiness needs. */
 export type WorkloadObject = KubeObject & {
   readonly spec?: { readonly replicas?: number }
   readonly status?: {
@@ -28,6 +28,9 @@ export type WorkloadObject = KubeObject & {
     readonly updatedReplicas?: number
     readonly availableReplicas?: number
     readonly readyReplicas?: number
+    readonly desiredNumberScheduled?: number
+    readonly updatedNumberScheduled?: number
+    readonly numberAvailable?: number
     readonly conditions?: readonly {
       readonly type: string
       readonly status: string

@@ -1,6 +1,7 @@
 import type { Tenant } from '@service/crds'
 import { NAMESPACE_LABELS, namespaceOf } from '@service/domain'
-import { DEPLOYMENTS, NAMESPACES, STATEFUL_SETS } from '@service/kube'
+import { isKubeError, NAMESPACES, VOLUME_CLAIMS } from '@service/kube'
+import type { KubeObject } from '@service/kube'
 import type { Namespace, ReconcileContext, WorkloadObject } from './context.ts'
 import { buildValues, namespaceManifest } from './desired/index.ts'
 import type { PlatformValues } from './desired/index.ts'
@@ -9,6 +10,7 @@ import type { Release, Workload } from './helm/release.ts'
 import type { Chart } from './helm/driver.ts'
 import type { DesiredRelease, NamespaceSeen, Observation } from './observation.ts'
 import { observeSecrets } from './steps/secrets.ts'
+import { WORKLOAD_TYPES } from './watches.ts'
 
 export type Observed = Observation & { readonly release: Release | null; readonly chart: Chart }
 
@@ -46,7 +48,7 @@ export async function observeNamespace(context: ReconcileContext, tenant: Tenant
   if (going) {
     return { state: 'terminating', uid, blockers: blockersOf(seen) }
   }
-  const wanted = Object.entries(namespaceManifest(tenant).metadata.labels)
+  const wanted = Object.entries(namespaceManifest(tenant, context.config.wazuh).metadata.labels)
   return { state: 'ours', uid, labelled: wanted.every(([label, value]) => labels[label] === value) }
 }
 
@@ -63,12 +65,12 @@ function blockersOf(namespace: Namespace): string[] {
 }
 
 export function platformOf(context: Pick<ReconcileContext, 'config'>, tenant: Tenant): PlatformValues {
-  const { adapter, nodeSelector } = context.config
+  const { adapter, nodeSelector, wazuh } = context.config
   const slug = tenant.metadata.name
   const indexerUrl = adapter.indexerUrl
     .replaceAll('{slug}', slug)
     .replaceAll('{namespace}', namespaceOf(slug))
-  return { adapter: { ...adapter, indexerUrl }, nodeSelector }
+  return { adapter: { ...adapter, indexerUrl }, nodeSelector, wazuh }
 }
 
 function desiredRelease(context: ReconcileContext, tenant: Tenant, chart: Chart): DesiredRelease {
@@ -87,7 +89,7 @@ async function observeWorkloads(
 ): Promise<NonNullable<Observation['workloads']>> {
   const unready: string[] = []
   for (const workload of workloads) {
-    const type = workload.kind === 'Deployment' ? DEPLOYMENTS : STATEFUL_SETS
+    const type = WORKLOAD_TYPES[workload.kind]
     // A watch that is behind, or a label that a chart forgot, must not look like a missing workload.
     const object =
       context.cache.workload(namespace, workload) ??
@@ -95,21 +97,53 @@ async function observeWorkloads(
     const problem = object === null ? 'it does not exist' : problemOf(workload, object)
     if (problem !== undefined) unready.push(`${workload.kind} ${workload.name}: ${problem}`)
   }
+  if (unready.length > 0) unready.push(...(await waitingClaims(context, namespace)))
   return { total: workloads.length, unready }
+}
+
+type VolumeClaim = KubeObject & { readonly status?: { readonly phase?: string } }
+
+/** Why pods of a StatefulSet may not start. Only explains: without the right to read them nothing is said. */
+async function waitingClaims(context: ReconcileContext, namespace: string): Promise<string[]> {
+  const { items } = await context.kube
+    .list<VolumeClaim>(VOLUME_CLAIMS, { namespace })
+    .catch((error: unknown) => {
+      if (isKubeError(error, 'Forbidden')) return { items: [] }
+      throw error
+    })
+  return items.flatMap(({ metadata, status }) => {
+    const phase = status?.phase ?? 'Pending'
+    return phase === 'Bound' ? [] : [`PersistentVolumeClaim ${metadata.name}: ${phase}`]
+  })
 }
 
 /** What kubectl rollout status waits for, in one sentence; `undefined` when there is nothing to wait for. */
 export function problemOf(workload: Workload, object: WorkloadObject): string | undefined {
   const { status = {}, metadata } = object
-  const wanted = object.spec?.replicas ?? 1
   if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return 'not looked at yet'
-  const ready = (workload.kind === 'Deployment' ? status.availableReplicas : status.readyReplicas) ?? 0
-  const updated = status.updatedReplicas ?? 0
-  if (ready >= wanted && updated >= wanted && (status.replicas ?? 0) <= Math.max(updated, wanted)) {
-    return undefined
-  }
+  const { wanted, ready, updated, all } = countsOf(workload, object)
+  if (ready >= wanted && updated >= wanted && all <= Math.max(updated, wanted)) return undefined
   const reason = status.conditions?.find(({ type, status }) =>
     type === 'ReplicaFailure' ? status === 'True' : type === 'Progressing' && status === 'False',
   )?.message
   return `${Math.min(ready, updated)} of ${wanted} ready${reason === undefined ? '' : ` (${reason})`}`
+}
+
+/** The same four numbers of every kind; only a Deployment has pods of its former self beside the new ones. */
+function countsOf({ kind }: Workload, { spec, status = {} }: WorkloadObject) {
+  if (kind === 'DaemonSet') {
+    const {
+      desiredNumberScheduled: wanted = 0,
+      numberAvailable: ready = 0,
+      updatedNumberScheduled = 0,
+    } = status
+    return { wanted, ready, updated: updatedNumberScheduled, all: wanted }
+  }
+  const ready = (kind === 'Deployment' ? status.availableReplicas : status.readyReplicas) ?? 0
+  return {
+    wanted: spec?.replicas ?? 1,
+    ready,
+    updated: status.updatedReplicas ?? 0,
+    all: status.replicas ?? 0,
+  }
 }

@@ -2,12 +2,19 @@ import { ResourceEventType } from '@dot-i/k8s-operator'
 import { TENANTS } from '@service/crds'
 import type { Tenant } from '@service/crds'
 import { ADAPTER_LEASE_NAME, namespaceOf, RELEASE_NAME } from '@service/domain'
-import { DEPLOYMENTS, LEASES, NAMESPACES, STATEFUL_SETS } from '@service/kube'
+import { DAEMON_SETS, DEPLOYMENTS, LEASES, NAMESPACES, STATEFUL_SETS } from '@service/kube'
 import type { KubeObject, ResourceType } from '@service/kube'
 import type { ClusterCache } from './context.ts'
+import type { WorkloadKind } from './helm/release.ts'
 import type { TenantOperator } from './operator.ts'
 import type { OwnWrites } from './own-writes.ts'
 
+/** A DaemonSet has no watch, because the chart has none: it is asked for when one is waited for. */
+export const WORKLOAD_TYPES: Readonly<Record<WorkloadKind, ResourceType>> = {
+  Deployment: DEPLOYMENTS,
+  StatefulSet: STATEFUL_SETS,
+  DaemonSet: DAEMON_SETS,
+}
 const INSTANCE_LABEL = 'app.kubernetes.io/instance'
 const NAMESPACE_PREFIX = namespaceOf('')
 
@@ -22,8 +29,7 @@ export function cacheOf(shell: TenantOperator, own: OwnWrites): ClusterCache {
   return {
     tenant: (name) => own.newest(name, get(TENANTS, { name }) as Tenant | undefined),
     namespace: (name) => get(NAMESPACES, { name }),
-    workload: (namespace, { kind, name }) =>
-      get(kind === 'Deployment' ? DEPLOYMENTS : STATEFUL_SETS, { name, namespace }),
+    workload: (namespace, { kind, name }) => get(WORKLOAD_TYPES[kind], { name, namespace }),
     heartbeat: (namespace) => get(LEASES, { name: ADAPTER_LEASE_NAME, namespace }),
   }
 }

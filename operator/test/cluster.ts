@@ -90,6 +90,7 @@ export const baseEnv = (kubeconfig: string, helm: string): Record<string, string
   SERVICE_TENANT_CHART: CHART,
   SERVICE_ADAPTER_API_URL: 'http://127.0.0.1:8080',
   SERVICE_ADAPTER_INDEXER_URL: 'http://127.0.0.1:9200/{slug}',
+  SERVICE_TENANT_WAZUH: 'false',
 })
 
 export async function eventually(

@@ -107,3 +107,39 @@ seccompProfile:
       port: {{ include "service-tenant.urlPort" .url }}
 {{- end -}}
 {{- end -}}
+
+{{/* What all pods have in common. Takes (dict "root" $ "component" "…" "nodeSelector" …). */}}
+{{- define "service-tenant.podCommon" -}}
+serviceAccountName: {{ include "service-tenant.fullname" .root }}-{{ .component }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Of a pod that does not talk to the cluster: it may do nothing there. Takes (dict "root" $ "component" "…"). */}}
+{{- define "service-tenant.serviceAccount" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ include "service-tenant.fullname" .root }}-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "service-tenant.labels" . | nindent 4 }}
+automountServiceAccountToken: false
+{{- end -}}
+
+{{/* One key of a Secret as a variable, for images that read nothing else. Takes (dict "name" … "secret" … "key" …). */}}
+{{- define "service-tenant.secretEnv" -}}
+- name: {{ .name }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ .secret }}
+      key: {{ .key }}
+{{- end -}}

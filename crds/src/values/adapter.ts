@@ -10,8 +10,8 @@ import {
   secretKeyRef,
 } from './parts.ts'
 
-const { adapterToken, wazuhCredentials } = TENANT_SECRETS
-const [usernameKey, passwordKey] = wazuhCredentials.keys
+const { adapterToken, adapterIndexer, wazuhCa } = TENANT_SECRETS
+const [usernameKey, passwordKey] = adapterIndexer.keys
 
 /** An address that the chart takes apart: without credentials, query and fragment. */
 const serviceUrl = (description: string) =>
@@ -19,7 +19,7 @@ const serviceUrl = (description: string) =>
 
 const IndexerCredentials = v.pipe(
   v.strictObject({
-    name: v.optional(optionalSecretName('Name of the Secret; empty for none.'), wazuhCredentials.name),
+    name: v.optional(optionalSecretName('Name of the Secret; empty for none.'), adapterIndexer.name),
     usernameKey: v.optional(secretKey('Key of the user name.'), usernameKey),
     passwordKey: v.optional(secretKey('Key of the password.'), passwordKey),
   }),
@@ -37,13 +37,13 @@ export const Adapter = v.pipe(
     ),
     apiUrl: serviceUrl('Address of the API.'),
     apiCaSecretRef: optionalSecretKeyRef(
-      'ca.crt',
+      { name: '', key: 'ca.crt' },
       'Certificate authority of the API, when it is a private one.',
     ),
     indexerUrl: serviceUrl('Address of the indexer.'),
     indexerCaSecretRef: optionalSecretKeyRef(
-      'ca.crt',
-      'Certificate authority of the indexer, when it is a private one.',
+      { name: wazuhCa.name, key: wazuhCa.keys[0] },
+      'Certificate authority of the indexer, when it is a private one; by default the one of this tenant.',
     ),
     indexerCredentialsSecretRef: v.optional(IndexerCredentials, {}),
     heartbeatSeconds: v.optional(

@@ -1,20 +1,37 @@
 import { PROFILES } from '@service/domain'
 import * as v from 'valibot'
 import { flag, integer, matching } from '../kubernetes.ts'
-import { amounts, image, persistence, resources } from './parts.ts'
+import { amounts, image, labels, persistence, resources } from './parts.ts'
 
 const { pilot } = PROFILES
 
+/** One version everywhere: manager, indexer and dashboard of different ones do not work together. */
+const WAZUH_VERSION = '4.14.5'
+
 const Manager = v.pipe(
   v.strictObject({
+    image: image('wazuh/wazuh-manager', WAZUH_VERSION, 'Image of the manager.'),
     resources: resources(pilot.wazuh.manager.resources),
     persistence: persistence(pilot.wazuh.manager.storage),
   }),
   v.description('The Wazuh manager.'),
 )
 
+const SysctlInit = v.pipe(
+  v.strictObject({
+    enabled: v.optional(
+      flag(
+        'Whether a privileged container raises vm.max_map_count of the node first. Needs a namespace that Pod Security lets privileged pods into.',
+      ),
+      false,
+    ),
+  }),
+  v.description('Memory mapping of the indexer; without it, it reads its files in the plain way.'),
+)
+
 const Indexer = v.pipe(
   v.strictObject({
+    image: image('wazuh/wazuh-indexer', WAZUH_VERSION, 'Image of the indexer.'),
     resources: resources(pilot.wazuh.indexer.resources),
     persistence: persistence(pilot.wazuh.indexer.storage),
     jvm: v.optional(
@@ -26,6 +43,7 @@ const Indexer = v.pipe(
       ),
       {},
     ),
+    sysctlInit: v.optional(SysctlInit, {}),
   }),
   v.description('The Wazuh indexer.'),
 )
@@ -33,6 +51,7 @@ const Indexer = v.pipe(
 const Dashboard = v.pipe(
   v.strictObject({
     enabled: v.optional(flag('Whether the dashboard is installed.'), true),
+    image: image('wazuh/wazuh-dashboard', WAZUH_VERSION, 'Image of the dashboard.'),
     resources: resources(pilot.wazuh.dashboard.resources),
   }),
   v.description('The Wazuh dashboard.'),
@@ -43,6 +62,11 @@ export const Components = v.pipe(
     wazuh: v.optional(
       v.pipe(
         v.strictObject({
+          enabled: v.optional(flag('Whether manager, indexer and dashboard are installed.'), true),
+          nodeSelector: v.optional(
+            labels('Labels of the nodes that these pods and the endpoint agent run on.'),
+            {},
+          ),
           manager: v.optional(Manager, {}),
           indexer: v.optional(Indexer, {}),
           dashboard: v.optional(Dashboard, {}),
@@ -74,10 +98,22 @@ export const Components = v.pipe(
   v.description('The parts of the tenant stack.'),
 )
 
+/** What Helm adds to the values of every subchart before it asks the schema; nobody sets it. */
+const givenByHelm = {
+  global: v.optional(v.pipe(v.strictObject({}), v.description('Helm adds this key. Nothing may be in it.'))),
+}
+
+export const WazuhSubchart = v.pipe(
+  v.strictObject(givenByHelm),
+  v.description('Helm adds this key. The values of the stack are under components.wazuh.'),
+)
+
 export const Linuxep = v.pipe(
   v.strictObject({
     image: image('service/linuxep', '0.1.0', 'Image of the endpoint agent.'),
     resources: resources(pilot.linuxep),
+    persistence: persistence('1Gi'),
+    ...givenByHelm,
   }),
   v.description('The endpoint agent subchart.'),
 )

@@ -2,7 +2,7 @@ import { INSTALL_NAMESPACE, SLUG, TENANT_SECRETS } from '@service/domain'
 import * as v from 'valibot'
 import { address, flag, integer, matching, text, uuid } from '../kubernetes.ts'
 import { Adapter } from './adapter.ts'
-import { Components, LimitRange, Linuxep, ResourceQuota } from './components.ts'
+import { Components, LimitRange, Linuxep, ResourceQuota, WazuhSubchart } from './components.ts'
 import { RunsWorker } from './runs-worker.ts'
 import { labels, optionalSecretName, secretKeyRef, secretName } from './parts.ts'
 
@@ -72,6 +72,12 @@ const NetworkPolicies = v.pipe(
     apiCidrs: cidrs('Ranges of an API that is not reached as a pod, for example through an ingress.'),
     llmCidrs: cidrs('Ranges of an LLM outside the namespace.'),
     indexerCidrs: cidrs('Ranges of an indexer outside the namespace.'),
+    dashboardNamespace: v.optional(
+      namespace(
+        'Namespace whose pods may open the dashboard, for example that of an ingress; empty for none.',
+      ),
+      '',
+    ),
   }),
   v.description(
     'Network policies. They know no host names: an address literal in a URL is allowed by itself, other hosts outside the cluster need a range.',
@@ -87,6 +93,14 @@ const WazuhIngress = v.pipe(
       'loadbalancer',
     ),
     hostname: v.optional(text(253, 'Host name that agents use.'), ''),
+    annotations: v.optional(
+      v.pipe(
+        v.record(v.string(), text(1024, 'Value of the annotation.')),
+        v.description('Annotations of the Service in loadbalancer mode.'),
+      ),
+      {},
+    ),
+    sourceRanges: cidrs('Ranges that agents come from in loadbalancer mode; empty for all.'),
     edgePorts: v.optional(
       v.pipe(
         v.strictObject({
@@ -167,6 +181,7 @@ export const TenantValues = v.pipe(
       {},
     ),
     components: v.optional(Components, {}),
+    wazuh: v.optional(WazuhSubchart),
     linuxep: v.optional(Linuxep, {}),
     networkPolicies: v.optional(NetworkPolicies, {}),
     resourceQuota: v.optional(ResourceQuota, {}),
@@ -178,7 +193,7 @@ export const TenantValues = v.pipe(
       labels('Labels of the namespace. The operator sets them; here they only complete the picture.'),
       {},
     ),
-    nodeSelector: v.optional(labels('Labels of the nodes that pods run on.'), {}),
+    nodeSelector: v.optional(labels('Labels of the nodes that our pods run on.'), {}),
     podSecurity: v.optional(PodSecurity, {}),
   }),
   v.title('Values of the tenant chart'),

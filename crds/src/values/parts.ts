@@ -56,12 +56,15 @@ export const secretKeyRef = (name: string, key: string, description: string) =>
   )
 
 /** The same for what need not be there. */
-export const optionalSecretKeyRef = (key: string, description: string) =>
+export const optionalSecretKeyRef = (
+  fallback: { readonly name: string; readonly key: string },
+  description: string,
+) =>
   v.optional(
     v.pipe(
       v.strictObject({
-        name: v.optional(optionalSecretName('Name of the Secret; empty for none.'), ''),
-        key: v.optional(secretKey('Key in the Secret.'), key),
+        name: v.optional(optionalSecretName('Name of the Secret; empty for none.'), fallback.name),
+        key: v.optional(secretKey('Key in the Secret.'), fallback.key),
       }),
       v.description(description),
     ),

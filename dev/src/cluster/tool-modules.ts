@@ -10,6 +10,8 @@ export type ToolName =
   | 'kubectl'
   | 'helm'
   | 'kwok'
+  | 'kubeconform'
+  | 'kube-score'
 
 /** A Go module below `dev/cluster/tools` and the programs that are built from it. */
 export interface ToolModule {
@@ -24,6 +26,14 @@ export interface ToolModule {
 
 const KUBERNETES = 'k8s.io/kubernetes'
 
+const HELM: ToolModule = {
+  folder: 'helm',
+  source: 'helm.sh/helm/v4',
+  programs: { helm: 'helm.sh/helm/v4/cmd/helm' },
+  versionFlags: (version) => [`-X helm.sh/helm/v4/internal/version.version=${version}`],
+}
+
+/** What the embedded cluster and its operator run. */
 export const TOOL_MODULES: readonly ToolModule[] = [
   {
     folder: 'etcd',
@@ -42,17 +52,29 @@ export const TOOL_MODULES: readonly ToolModule[] = [
     },
     versionFlags: kubernetesVersionFlags,
   },
-  {
-    folder: 'helm',
-    source: 'helm.sh/helm/v4',
-    programs: { helm: 'helm.sh/helm/v4/cmd/helm' },
-    versionFlags: (version) => [`-X helm.sh/helm/v4/internal/version.version=${version}`],
-  },
+  HELM,
   {
     folder: 'kwok',
     source: 'sigs.k8s.io/kwok',
     programs: { kwok: 'sigs.k8s.io/kwok/cmd/kwok' },
     versionFlags: (version) => [`-X sigs.k8s.io/kwok/pkg/consts.Version=${version}`],
+  },
+]
+
+/** What charts are checked with; nothing that runs needs them. */
+export const CHART_TOOL_MODULES: readonly ToolModule[] = [
+  HELM,
+  {
+    folder: 'kubeconform',
+    source: 'github.com/yannh/kubeconform',
+    programs: { kubeconform: 'github.com/yannh/kubeconform/cmd/kubeconform' },
+    versionFlags: (version) => [`-X main.version=${version}`],
+  },
+  {
+    folder: 'kube-score',
+    source: 'github.com/zegl/kube-score',
+    programs: { 'kube-score': 'github.com/zegl/kube-score/cmd/kube-score' },
+    versionFlags: (version) => [`-X main.version=${version}`],
   },
 ]
 

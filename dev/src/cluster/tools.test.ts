@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClusterConfig } from './config.ts'
 import { readClusterConfig } from './config.ts'
-import { planBuild, requiredVersion, TOOL_MODULES } from './tool-modules.ts'
+import { CHART_TOOL_MODULES, planBuild, requiredVersion, TOOL_MODULES } from './tool-modules.ts'
 import { ensureTools } from './tools.ts'
 
 const toolsFolder = fileURLToPath(new URL('../../cluster/tools', import.meta.url))
@@ -27,7 +27,7 @@ describe('the plan of a build', () => {
     expect((await planBuild(folder, etcd!)).key).not.toBe(original.key)
   })
 
-  it.each(TOOL_MODULES)('finds a version for $folder', async (module) => {
+  it.each([...TOOL_MODULES, ...CHART_TOOL_MODULES])('finds a version for $folder', async (module) => {
     const { version, flags } = await planBuild(toolsFolder, module)
     expect(version).toMatch(/^v\d+\.\d+\.\d+$/)
     if (module.folder !== 'etcd') expect(flags.join(' ')).toContain(`ersion=${version}`)

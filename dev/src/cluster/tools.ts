@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { readClusterConfig } from './config.ts'
 import type { ClusterConfig } from './config.ts'
 import { waitLock } from './lock.ts'
-import { minorOf, newestGo, planBuild, TOOL_MODULES } from './tool-modules.ts'
-import type { BuildPlan, ToolName } from './tool-modules.ts'
+import { CHART_TOOL_MODULES, minorOf, newestGo, planBuild, TOOL_MODULES } from './tool-modules.ts'
+import type { BuildPlan, ToolModule, ToolName } from './tool-modules.ts'
 
 /** Absolute paths of the programs that the embedded cluster is made of. */
 export interface Tools {
@@ -21,35 +21,26 @@ export interface Tools {
   kwok: string
 }
 
+/** Absolute paths of the programs that charts are checked with. */
+export interface ChartTools {
+  helm: string
+  kubeconform: string
+  kubeScore: string
+}
+
 export type Progress = (line: string) => void
 
 const TOOLS_DIRECTORY = fileURLToPath(new URL('../../cluster/tools', import.meta.url))
 const HEARTBEAT_MS = 5_000
 
+export type ToolOptions = { progress?: Progress; config?: ClusterConfig }
+
 /**
  * Finds the tools or builds what is missing, once for each version (cold about eight minutes on two cores).
  * Rejects with one sentence that names what is missing (Go, a build that fails and its log).
  */
-export async function ensureTools(
-  options: { progress?: Progress; config?: ClusterConfig } = {},
-): Promise<Tools> {
-  const config = options.config ?? readClusterConfig()
-  const progress = options.progress ?? (() => undefined)
-  const given = await givenTools(config)
-  const paths = new Map<ToolName, string>()
-  const plans = await Promise.all(TOOL_MODULES.map((module) => planBuild(TOOLS_DIRECTORY, module)))
-  for (const plan of plans) {
-    const wanted = Object.keys(plan.module.programs) as ToolName[]
-    if (wanted.every((name) => given.has(name))) continue
-    for (const [name, path] of await ensureModule(plan, newestGo(plans), config, progress))
-      paths.set(name, path)
-  }
-  for (const [name, path] of given) paths.set(name, path)
-  const path = (name: ToolName): string => {
-    const found = paths.get(name)
-    if (found === undefined) throw new Error(`no tool ${name} was built`)
-    return found
-  }
+export async function ensureTools(options: ToolOptions = {}): Promise<Tools> {
+  const path = await ensureModules(TOOL_MODULES, options)
   return {
     etcd: path('etcd'),
     kubeApiserver: path('kube-apiserver'),
@@ -58,6 +49,35 @@ export async function ensureTools(
     helm: path('helm'),
     kubectl: path('kubectl'),
     kwok: path('kwok'),
+  }
+}
+
+/** The same for the tools that charts are checked with (cold some minutes beside helm). */
+export async function ensureChartTools(options: ToolOptions = {}): Promise<ChartTools> {
+  const path = await ensureModules(CHART_TOOL_MODULES, options)
+  return { helm: path('helm'), kubeconform: path('kubeconform'), kubeScore: path('kube-score') }
+}
+
+async function ensureModules(
+  modules: readonly ToolModule[],
+  options: ToolOptions,
+): Promise<(name: ToolName) => string> {
+  const config = options.config ?? readClusterConfig()
+  const progress = options.progress ?? (() => undefined)
+  const given = await givenTools(config)
+  const paths = new Map<ToolName, string>()
+  const plans = await Promise.all(modules.map((module) => planBuild(TOOLS_DIRECTORY, module)))
+  for (const plan of plans) {
+    const wanted = Object.keys(plan.module.programs) as ToolName[]
+    if (wanted.every((name) => given.has(name))) continue
+    for (const [name, path] of await ensureModule(plan, newestGo(plans), config, progress))
+      paths.set(name, path)
+  }
+  for (const [name, path] of given) paths.set(name, path)
+  return (name) => {
+    const found = paths.get(name)
+    if (found === undefined) throw new Error(`no tool ${name} was built`)
+    return found
   }
 }
 

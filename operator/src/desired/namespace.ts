@@ -1,5 +1,6 @@
 import type { Tenant } from '@service/crds'
 import { NAMESPACE_LABELS, namespaceOf } from '@service/domain'
+import type { WazuhPlatform } from '../config.ts'
 
 /** The Namespace of a tenant, as the operator applies it. */
 export type NamespaceManifest = {
@@ -8,8 +9,14 @@ export type NamespaceManifest = {
   readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> }
 }
 
-/** Pod Security of the whole namespace: everything in it runs restricted. */
-const POD_SECURITY = 'restricted'
+/**
+ * What the namespace admits. Our own pods run restricted everywhere. The manager of the Wazuh stack is root inside its
+ * container and changes its root folder, which `baseline` allows; an indexer that changes its node needs more.
+ */
+function enforcedLevel({ enabled, sysctlInit }: WazuhPlatform): 'restricted' | 'baseline' | 'privileged' {
+  if (!enabled) return 'restricted'
+  return sysctlInit ? 'privileged' : 'baseline'
+}
 
 /** The labels that S lists under "namespaceLabels". */
 export const namespaceLabels = ({ spec }: Tenant): Record<string, string> => ({
@@ -21,16 +28,17 @@ export const namespaceLabels = ({ spec }: Tenant): Record<string, string> => ({
 })
 
 /** The Namespace of a tenant with its labels. Whether one of that name is ours decides its label `tenant-id`. */
-export const namespaceManifest = (tenant: Tenant): NamespaceManifest => ({
+export const namespaceManifest = (tenant: Tenant, wazuh: WazuhPlatform): NamespaceManifest => ({
   apiVersion: 'v1',
   kind: 'Namespace',
   metadata: {
     name: namespaceOf(tenant.metadata.name),
     labels: {
       ...namespaceLabels(tenant),
-      'pod-security.kubernetes.io/enforce': POD_SECURITY,
-      'pod-security.kubernetes.io/audit': POD_SECURITY,
-      'pod-security.kubernetes.io/warn': POD_SECURITY,
+      'pod-security.kubernetes.io/enforce': enforcedLevel(wazuh),
+      // Whoever is less than restricted is told of, whatever is let in.
+      'pod-security.kubernetes.io/audit': 'restricted',
+      'pod-security.kubernetes.io/warn': 'restricted',
     },
   },
 })

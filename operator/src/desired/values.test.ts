@@ -15,6 +15,7 @@ const PLATFORM: PlatformValues = {
     pollSeconds: 5,
   },
   nodeSelector: {},
+  wazuh: { enabled: true, sysctlInit: false },
 }
 const slugs = fc.stringMatching(TENANT_NAME)
 
@@ -39,7 +40,9 @@ describe('the values of a tenant', () => {
     expect(values.adapter.resources).toEqual(profile.adapter)
     expect(values.runsWorker.resources).toEqual(profile.runsWorker)
     expect(values.linuxep.resources).toEqual(profile.linuxep)
-    expect(values.components.wazuh).toEqual({
+    expect(values.components.wazuh).toMatchObject({
+      enabled: true,
+      nodeSelector: {},
       manager: {
         resources: profile.wazuh.manager.resources,
         persistence: { size: profile.wazuh.manager.storage },
@@ -48,6 +51,7 @@ describe('the values of a tenant', () => {
         resources: profile.wazuh.indexer.resources,
         persistence: { size: profile.wazuh.indexer.storage },
         jvm: { heap: profile.wazuh.indexer.heap },
+        sysctlInit: { enabled: false },
       },
       dashboard: { enabled: true, resources: profile.wazuh.dashboard.resources },
     })
@@ -134,6 +138,13 @@ describe('the values of a tenant', () => {
     })
   })
 
+  it('leave out the endpoint-security stack, and the agent with it, where the install has none', () => {
+    const wazuh = { enabled: false, sysctlInit: false }
+    const config = { ...minimalSpec.config, components: { linuxep: { enabled: true } } }
+    const values = buildValues(tenant('acme', { ...minimalSpec, config }), { ...PLATFORM, wazuh })
+    expect(values.components).toMatchObject({ wazuh: { enabled: false }, linuxep: { enabled: false } })
+  })
+
   const digest = `sha256:${'ab'.repeat(32)}`
   it.each([
     ['', { repository: 'service/adapter', tag: '0.1.0', digest: '' }],
@@ -187,8 +198,17 @@ describe('the values of a tenant', () => {
 })
 
 describe('the namespace of a tenant', () => {
-  it('carries the labels of S, and holds only restricted pods', () => {
-    expect(namespaceManifest(tenant('acme', minimalSpec))).toEqual({
+  it.each([
+    [{ enabled: false, sysctlInit: true }, 'restricted'],
+    [{ enabled: true, sysctlInit: false }, 'baseline'],
+    [{ enabled: true, sysctlInit: true }, 'privileged'],
+  ])('with %o admits %s pods', (wazuh, level) => {
+    const { labels } = namespaceManifest(tenant('acme', minimalSpec), wazuh).metadata
+    expect(labels['pod-security.kubernetes.io/enforce']).toBe(level)
+  })
+
+  it('carries the labels of S, and warns of every pod that is less than restricted', () => {
+    expect(namespaceManifest(tenant('acme', minimalSpec), PLATFORM.wazuh)).toEqual({
       apiVersion: 'v1',
       kind: 'Namespace',
       metadata: {
@@ -199,7 +219,7 @@ describe('the namespace of a tenant', () => {
           'mssp-id': OTHER_ID,
           'install-id': OTHER_ID,
           'tenant-id': TENANT_ID,
-          'pod-security.kubernetes.io/enforce': 'restricted',
+          'pod-security.kubernetes.io/enforce': 'baseline',
           'pod-security.kubernetes.io/audit': 'restricted',
           'pod-security.kubernetes.io/warn': 'restricted',
         },
@@ -210,7 +230,7 @@ describe('the namespace of a tenant', () => {
   it('has a name and labels that Kubernetes takes, for every tenant', () => {
     fc.assert(
       fc.property(slugs, anySpec, (slug, spec) => {
-        const { name, labels } = namespaceManifest(tenant(slug, spec)).metadata
+        const { name, labels } = namespaceManifest(tenant(slug, spec), PLATFORM.wazuh).metadata
         expect(name).toMatch(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
         for (const value of Object.values(labels)) expect(value).toMatch(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/)
       }),

@@ -3,6 +3,7 @@ import type { ImageParts, Tenant } from '@service/crds'
 import { PROFILES } from '@service/domain'
 import type { Profile } from '@service/domain'
 import * as v from 'valibot'
+import type { WazuhPlatform } from '../config.ts'
 import { namespaceLabels } from './namespace.ts'
 
 /** What the platform, not the tenant, says about the stack; addresses are those of this tenant. */
@@ -14,6 +15,7 @@ export type PlatformValues = {
     readonly pollSeconds: number
   }
   readonly nodeSelector: Readonly<Record<string, string>>
+  readonly wazuh: WazuhPlatform
 }
 
 /** The values would not fit the chart; the message names the keys and what they should be, never what they are. */
@@ -60,7 +62,7 @@ function wantedValues(tenant: Tenant, platform: PlatformValues): v.InferInput<ty
     branding: config.branding,
     llm: config.llm,
     integrations: config.integrations,
-    components: componentsOf(tenant, profile),
+    components: componentsOf(tenant, profile, platform.wazuh),
     linuxep: { resources: profile.linuxep, ...imageOf(spec.images.linuxEp) },
     networkPolicies: { allowedLlmHosts: config.network.allowedLlmHosts },
     resourceQuota: profile.quota,
@@ -80,10 +82,11 @@ function wantedValues(tenant: Tenant, platform: PlatformValues): v.InferInput<ty
   }
 }
 
-function componentsOf({ spec }: Tenant, { wazuh }: Profile) {
+function componentsOf({ spec }: Tenant, { wazuh }: Profile, { enabled, sysctlInit }: WazuhPlatform) {
   const { components } = spec.config
   return {
     wazuh: {
+      enabled,
       manager: {
         resources: wazuh.manager.resources,
         persistence: { size: wazuh.manager.storage },
@@ -92,13 +95,15 @@ function componentsOf({ spec }: Tenant, { wazuh }: Profile) {
         resources: wazuh.indexer.resources,
         persistence: { size: wazuh.indexer.storage },
         jvm: { heap: wazuh.indexer.heap },
+        sysctlInit: { enabled: sysctlInit },
       },
       dashboard: {
         enabled: components.wazuh.dashboard.enabled,
         resources: wazuh.dashboard.resources,
       },
     },
-    linuxep: components.linuxep,
+    // It enrolls at the manager, so it is nothing without one.
+    linuxep: { enabled: enabled && components.linuxep.enabled },
   }
 }
 

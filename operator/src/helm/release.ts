@@ -9,7 +9,9 @@ import { parseAllDocuments } from 'yaml'
 import type { ReleaseSeen } from '../observation.ts'
 
 export type ReleaseSecret = KubeObject & { readonly data?: Readonly<Record<string, string>> }
-export type Workload = { readonly kind: 'Deployment' | 'StatefulSet'; readonly name: string }
+const WORKLOAD_KINDS = ['Deployment', 'StatefulSet', 'DaemonSet'] as const
+export type WorkloadKind = (typeof WORKLOAD_KINDS)[number]
+export type Workload = { readonly kind: WorkloadKind; readonly name: string }
 export type Release = ReleaseSeen & {
   readonly secret: { readonly name: string; readonly uid: string }
   /** What the manifest says should run; the cluster alone cannot tell what is missing. */
@@ -101,7 +103,7 @@ export function workloadsOf(manifest: string): Workload[] {
   })
 }
 const WorkloadManifest = v.object({
-  kind: v.picklist(['Deployment', 'StatefulSet']),
+  kind: v.picklist(WORKLOAD_KINDS),
   metadata: v.object({ name: v.string() }),
 })
 

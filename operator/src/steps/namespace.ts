@@ -14,7 +14,7 @@ export async function namespaceStep(
   tenant: Tenant,
   seen: NamespaceSeen,
 ): Promise<void> {
-  const manifest = namespaceManifest(tenant)
+  const manifest = namespaceManifest(tenant, context.config.wazuh)
   if (seen.state === 'ours') {
     const metadata = { ...manifest.metadata, uid: seen.uid }
     await context.kube.apply(

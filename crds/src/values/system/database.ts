@@ -20,7 +20,7 @@ const External = group(
       'verify-full',
     ),
     caSecretRef: optionalSecretKeyRef(
-      'ca.crt',
+      { name: '', key: 'ca.crt' },
       'Certificate authority of the database, when it is a private one.',
     ),
     existingSecret: v.optional(
