@@ -5,6 +5,7 @@ import type { Connection, RestSession, System } from '@service/dev'
 import type { Tenant, TenantDetail } from '@service/wire'
 import postgres from 'postgres'
 import { worldFile } from './config.ts'
+import { filePlaces, type Place } from './everywhere.ts'
 import { joinKindSystem } from './kind/join.ts'
 
 export type World = {
@@ -13,6 +14,8 @@ export type World = {
   readonly rest: RestSession
   readonly sql: postgres.Sql
   kubectl(...args: readonly string[]): Promise<string>
+  /** All that our processes and the tenants' pods have logged. */
+  logs(): Promise<Place[]>
   end(): Promise<void>
 }
 
@@ -26,31 +29,53 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const file = worldFile()
   if (file === undefined) return startOwnWorld(options)
   const system = await joinKindSystem(file)
-  return worldOf(system, () => Promise.resolve())
+  return worldOf(system, podLogs, () => Promise.resolve())
 }
 
 /** In temporary folders, beside whatever else runs on this machine. */
 async function startOwnWorld(options: WorldOptions): Promise<World> {
   const temporary = await startTemporarySystem('e2e', () => options)
-  return worldOf(temporary.system, () => temporary.end())
+  return worldOf(
+    temporary.system,
+    () => filePlaces(temporary.logFolders),
+    () => temporary.end(),
+  )
 }
 
-async function worldOf(system: System, end: () => Promise<void>): Promise<World> {
+async function podLogs(kubectl: World['kubectl']): Promise<Place[]> {
+  const columns = 'jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\\n"}{end}'
+  const pods = (await kubectl('get', 'pods', '-A', '-o', columns)).trim().split('\n')
+  const places: Place[] = []
+  for (const pod of pods) {
+    const [namespace = '', name = ''] = pod.split(' ')
+    if (namespace !== 'service-system' && !namespace.startsWith('tenant-')) continue
+    places.push({
+      name: `log of pod ${pod}`,
+      text: await kubectl('logs', '-n', namespace, name, '--all-containers'),
+    })
+  }
+  return places
+}
+
+async function worldOf(
+  system: System,
+  logs: (kubectl: World['kubectl']) => Promise<Place[]>,
+  end: () => Promise<void>,
+): Promise<World> {
   const connection = system.connection()
   const { kubectl } = await ensureTools()
   const sql = postgres(connection.databases.mssp, { max: 2, fetch_types: false, onnotice: () => undefined })
+  const run = promisify(execFile)
+  const limits = { timeout: 60_000, maxBuffer: 256 * 1_024 * 1_024 }
+  const ask: World['kubectl'] = async (...args) =>
+    (await run(kubectl, ['--kubeconfig', connection.kubeconfig, ...args], limits)).stdout
   return {
     system,
     connection,
     rest: await signIn(connection),
     sql,
-    kubectl: async (...args) => {
-      const run = promisify(execFile)
-      const { stdout } = await run(kubectl, ['--kubeconfig', connection.kubeconfig, ...args], {
-        timeout: 60_000,
-      })
-      return stdout
-    },
+    kubectl: ask,
+    logs: () => logs(ask),
     end: async () => {
       await sql.end({ timeout: 5 })
       await end()

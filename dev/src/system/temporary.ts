@@ -8,6 +8,8 @@ export type TemporarySystem = {
   readonly system: System
   /** Its own folder, for what else belongs to it. */
   readonly directory: string
+  /** Where its parts and its tenants' pods write their logs. */
+  readonly logFolders: readonly string[]
   /** Stops the system and removes all that it has written. */
   end(): Promise<void>
 }
@@ -36,7 +38,8 @@ export async function startTemporarySystem(
       await system.shutdown()
       await remove()
     }
-    return { system, directory, end }
+    const logFolders = [join(directory, 'local', 'logs'), join(dataDir, 'node', 'pods')]
+    return { system, directory, logFolders, end }
   } catch (error) {
     await remove()
     throw new Error(`the system did not start:\n${lines.join('\n')}`, { cause: error })
