@@ -98,6 +98,22 @@ it('never makes a pod ready whose image is named so', async () => {
   expect(pod?.status?.containerStatuses?.map(({ ready }) => ready)).toEqual([false, true])
 })
 
+it('renews the leases of its nodes, and takes a pod back that has counted as not ready', async () => {
+  const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/simulated-0'
+  await expect
+    .poll(async () => (await fixture.api.find<{ spec: { renewTime?: string } }>(lease))?.spec.renewTime, SOON)
+    .toBeDefined()
+  await deploy('again', { containers: [container()] })
+  const ready = async () => conditionOf((await fixture.podsOf('again'))[0], 'Ready')?.status
+  await expect.poll(ready, SOON).toBe('True')
+  const { metadata } = await fixture.podOf('again')
+  const lost = { status: { conditions: [{ type: 'Ready', status: 'False' }] } }
+  const path = `${fixture.core}/pods/${metadata.name}/status`
+  const marked = await fixture.api.call<Pod>('PATCH', path, { body: lost, patch: 'strategic-merge' })
+  expect(conditionOf(marked, 'Ready')?.status).toBe('False')
+  await expect.poll(ready, SOON).toBe('True')
+})
+
 it('keeps our pods on the local node and all others away from it', async () => {
   const hostname = { 'kubernetes.io/hostname': fixture.namespace }
   await deploy('foreign', { containers: [container()] }, 6)

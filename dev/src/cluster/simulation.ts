@@ -22,6 +22,8 @@ export function kwokArgs(kubeconfig: string): string[] {
     '--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake',
     '--cidr=10.244.0.0/16',
     '--node-port=0',
+    // As a kubelet's; without it the nodes have no lease and count as dead after a while.
+    '--node-lease-duration-seconds=40',
     '--v=WARN',
   ]
 }
