@@ -12,6 +12,8 @@ export type Database = {
   readonly mssp: Sql
   readonly log: Log
   readonly clock: Clock
+  /** How long a transaction waits for a connection. */
+  readonly acquireMs: number
   /** When something that is not done each time was last done, on the monotonic clock. */
   readonly lastRuns: Map<string, number>
   close(): Promise<void>
@@ -25,10 +27,12 @@ export type DatabaseOptions = {
   readonly log: Log
   /** For the ids of audit rows; their timestamps are the database's. */
   readonly clock?: Clock
+  readonly acquireMs?: number
   /** How long the server may say nothing on a connection before it is given up, by role. */
   readonly silenceMs?: Readonly<Record<'app' | 'mssp', number>>
 }
 
+const ACQUIRE_MS = 10_000
 /** Longer than the statement time-outs of the roles: until then silence may be work. */
 export const SILENCE_MS = { app: 20_000, mssp: 35_000 } as const
 
@@ -40,6 +44,7 @@ export function createDatabase({
   log,
   clock = systemClock,
   silenceMs = SILENCE_MS,
+  acquireMs = ACQUIRE_MS,
 }: DatabaseOptions): Database {
   const app = connect(appUrl, { max, applicationName: 'service-api', silenceMs: silenceMs.app })
   const mssp = connect(msspUrl, { max, applicationName: 'service-api-mssp', silenceMs: silenceMs.mssp })
@@ -48,6 +53,7 @@ export function createDatabase({
     mssp,
     log,
     clock,
+    acquireMs,
     lastRuns: new Map(),
     close: async () => {
       await Promise.all([app.end({ timeout: 5 }), mssp.end({ timeout: 5 })])

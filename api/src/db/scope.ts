@@ -22,7 +22,6 @@ export type Tx = {
   readonly clock: Clock
 }
 
-const ACQUIRE_MS = 10_000
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** The rows of one tenant and no others: the application role, with the tenant set for this transaction. */
@@ -95,12 +94,12 @@ async function run<T>(
     timer = setTimeout(() => {
       if (began) return
       gaveUp = true
-      reject(new PoolTimeoutError(ACQUIRE_MS))
-    }, ACQUIRE_MS)
+      reject(new PoolTimeoutError(db.acquireMs))
+    }, db.acquireMs)
   })
   const begin = () =>
     db[role].begin(mode, (connection) => {
-      if (gaveUp) throw new PoolTimeoutError(ACQUIRE_MS)
+      if (gaveUp) throw new PoolTimeoutError(db.acquireMs)
       began = true
       return fn(transactionOf(connection, role, db.clock))
     }) as Promise<T>

@@ -97,7 +97,9 @@ describe('doors', () => {
 
   test('whoever gets no connection in time is told so, and the callback never runs', async () => {
     let ran = false
-    const holders = [1, 2].map(() => asInstall(db, () => sleep(11_500)))
+    const { app: appUrl, mssp: msspUrl } = database.urls
+    const db = createDatabase({ appUrl, msspUrl, max: 2, log: silent, acquireMs: 1_000 })
+    const holders = [1, 2].map(() => asInstall(db, () => sleep(2_500)))
     await sleep(200)
     const late = asInstall(db, () => {
       ran = true
@@ -107,6 +109,7 @@ describe('doors', () => {
     await late.catch((error: unknown) => expect(isUnavailable(error)).toBe(true))
     await Promise.all(holders)
     await asInstall(db, () => Promise.resolve())
+    await db.close()
     expect(ran).toBe(false)
   })
 
