@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -24,13 +24,22 @@ beforeAll(async () => {
     preserveTimestamps: true,
     filter: (path) => !NOT_COPIED.has(basename(path)),
   })
-  await symlink(join(ROOT, 'node_modules'), join(clone, 'node_modules'))
+  await linkDependencies()
 })
 afterAll(async () => {
   await shell('make reset').catch(() => undefined)
   await rm(dataDir, { recursive: true, force: true })
   await rm(clone, { recursive: true, force: true })
 }, MINUTE)
+
+/** Entry by entry, with a stamp of its own: whatever is installed in the clone reaches no folder of this checkout. */
+async function linkDependencies(): Promise<void> {
+  const target = join(clone, 'node_modules')
+  await mkdir(target)
+  const names = (await readdir(join(ROOT, 'node_modules'))).filter((name) => name !== '.installed')
+  await Promise.all(names.map((name) => symlink(join(ROOT, 'node_modules', name), join(target, name))))
+  await writeFile(join(target, '.installed'), '')
+}
 
 async function shell(commands: string): Promise<string> {
   const env = { ...readSystemConfig().childEnv, SERVICE_DATA_DIR: dataDir }
