@@ -175,13 +175,14 @@ const Defaults = group(
 
 const Resources = group(
   {
+    // Ten helms at once take about 140Mi each.
     api: resources({
       requests: { cpu: '200m', memory: '512Mi' },
-      limits: { cpu: '2', memory: '1536Mi' },
+      limits: { cpu: '2', memory: '2560Mi' },
     }),
     orchestrator: resources({
       requests: { cpu: '100m', memory: '256Mi' },
-      limits: { cpu: '2', memory: '1Gi' },
+      limits: { cpu: '2', memory: '2Gi' },
     }),
     postgres: resources({
       requests: { cpu: '250m', memory: '512Mi' },
