@@ -132,6 +132,10 @@ describe('a network that is well', () => {
       const [row] = await limit(db[role])
       expect(row?.ms).toBeGreaterThan(0)
       expect(SILENCE_MS[role]).toBeGreaterThan(row?.ms ?? Infinity)
+      // The server, for its part, gives up a client that is gone, whose locks would stay.
+      const probes = await db[role]`
+        select current_setting('tcp_keepalives_idle')::int as idle, current_setting('tcp_keepalives_count')::int as count`
+      expect([...probes]).toEqual([{ idle: 15, count: 3 }])
     }
   })
 })

@@ -85,11 +85,17 @@ export function partitions(server: DrillServer, times: number): Promise<Figures>
       { name: 'partitions', writers: 10, max: 10, port: links.port, silenceMs: SILENCE_MS },
       async (untilAllWrite) => {
         for (let done = 0; done < times; done += 1) {
+          const lost: Link[] = []
           links.setMode('blackhole')
-          links.each((link) => link.freeze())
+          links.each((link) => {
+            link.freeze()
+            lost.push(link)
+          })
           await sleep(1_000 + Math.random() * 4_000)
           links.setMode('pass')
           await untilAllWrite()
+          // The server, too, gives its lost clients up one day, and with them the locks that they hold.
+          for (const link of lost) link.reset()
         }
         return { faults: `${times} partitions`, broken: 0 }
       },
