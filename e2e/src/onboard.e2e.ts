@@ -1,5 +1,11 @@
 import { generateAlerts, loadAlerts, readAlertsFile, readSystemConfig, WHOLE_HISTORY } from '@service/dev'
-import { INSTALL_NAMESPACE, materialKey, materialSecretName, TENANT_SECRETS } from '@service/domain'
+import {
+  CA_KEY_MATERIAL,
+  INSTALL_NAMESPACE,
+  materialKey,
+  materialSecretName,
+  TENANT_SECRETS,
+} from '@service/domain'
 import type { LifecycleEvent, TenantDetail, UserCreated } from '@service/wire'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clusterPlaces, databasePlaces, sightings } from './everywhere.ts'
@@ -100,6 +106,25 @@ describe('one REST call', () => {
     expect(described).not.toContain(CANARY)
   })
 
+  it('has the whole stack of its profile, with volumes', async () => {
+    const get = (kind: string, field: string) =>
+      world.kubectl('-n', 'tenant-acme', 'get', kind, '-o', `jsonpath={range .items[*]}{${field}} {end}`)
+    expect((await get('statefulsets,deployments', '.metadata.name')).trim().split(' ').toSorted()).toEqual([
+      'service-tenant-adapter',
+      'service-tenant-runs-worker',
+      'wazuh-indexer',
+      'wazuh-manager',
+    ])
+    expect(await get('statefulsets', '.status.readyReplicas')).toBe('1 1 ')
+    expect(await get('persistentvolumeclaims', '.status.phase')).toBe('Bound Bound ')
+    const { labels } = (
+      JSON.parse(await world.kubectl('get', 'namespace', 'tenant-acme', '-o', 'json')) as {
+        metadata: { labels: Record<string, string> }
+      }
+    ).metadata
+    expect(labels['pod-security.kubernetes.io/enforce']).toBe('baseline')
+  })
+
   it('stores the alerts exactly once, all accepted', async () => {
     const { alertsFile } = readSystemConfig()
     const alerts =
@@ -155,7 +180,8 @@ describe('secrets', () => {
     const tenant = await createTenant(world, 'canary')
     await untilActive(world, tenant.id)
     const material = await secretsOf(world, INSTALL_NAMESPACE, materialSecretName(tenant.id))
-    const secrets = new Map([...material].filter(([key]) => !key.endsWith('_username')))
+    // User names are fixed, and the authority's certificate is there to be shown.
+    const secrets = new Map([...material].filter(([key]) => !/username$|[.]ca[.]crt$/.test(key)))
     secrets.set('administrator', world.connection.admin.password)
     for (const [role, url] of Object.entries(world.connection.databases))
       secrets.set(`database ${role}`, new URL(url).password)
@@ -194,10 +220,9 @@ describe('secrets', () => {
       .filter((key) => material.has(key))
       .flatMap((key) => {
         const at = key.indexOf('.')
-        return [
-          `${key}: Secret ${INSTALL_NAMESPACE}/${materialSecretName(tenant.id)} ${key}`,
-          `${key}: Secret tenant-canary/${key.slice(0, at)} ${key.slice(at + 1)}`,
-        ]
+        const kept = `${key}: Secret ${INSTALL_NAMESPACE}/${materialSecretName(tenant.id)} ${key}`
+        const copied = `${key}: Secret tenant-canary/${key.slice(0, at)} ${key.slice(at + 1)}`
+        return key === CA_KEY_MATERIAL ? [kept] : [kept, copied]
       })
     const llmKey = materialKey(TENANT_SECRETS.llmKey.name, 'api_key')
     // What the installed control plane itself is given stands in Secrets of its own, on kind.

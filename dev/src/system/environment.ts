@@ -63,8 +63,6 @@ export function operatorEnvironment({
     SERVICE_ADAPTER_HEARTBEAT_SECONDS: String(HEARTBEAT_SECONDS),
     SERVICE_ADAPTER_POLL_SECONDS: String(POLL_SECONDS),
     SERVICE_TENANT_NODE_SELECTOR: `${LOCAL_NODE_LABEL}=true`,
-    // The adapter reads the development indexer.
-    SERVICE_TENANT_WAZUH: 'false',
     SERVICE_OPERATOR_LEASE_SECONDS: String(LEASE_SECONDS),
   }
 }
