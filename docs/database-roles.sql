@@ -36,6 +36,13 @@ alter role service_app set idle_in_transaction_session_timeout = '15s';
 alter role service_mssp set statement_timeout = '30s';
 alter role service_mssp set lock_timeout = '5s';
 alter role service_mssp set idle_in_transaction_session_timeout = '15s';
+-- A client that a network has swallowed keeps the locks of its transaction until the server gives it up: after 30 seconds.
+alter role service_app set tcp_keepalives_idle = '15s';
+alter role service_app set tcp_keepalives_interval = '5s';
+alter role service_app set tcp_keepalives_count = 3;
+alter role service_mssp set tcp_keepalives_idle = '15s';
+alter role service_mssp set tcp_keepalives_interval = '5s';
+alter role service_mssp set tcp_keepalives_count = 3;
 
 -- Migrations hand functions to service_definer and change data as service_mssp, but never by accident.
 grant service_definer to service_admin with inherit false, set true;
