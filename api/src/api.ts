@@ -67,6 +67,7 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
       renewLease: (tenantId, slug) => void renewLease(tenantId, slug),
     },
     worker: { db },
+    version: VERSION,
     live: () => ({ ok: true, auth_mode: authMode, version: VERSION }),
     ready: parts.ready,
   })

@@ -60,10 +60,13 @@ export const AdapterEvent = looseObject({
 export type AdapterEvent = v.InferOutput<typeof AdapterEvent>
 export type AdapterEventInput = v.InferInput<typeof AdapterEvent>
 
+/** One item of a batch, as it should be. */
+const eventItem = v.pipe(v.unknown(), v.metadata({ $ref: '#/components/schemas/AdapterEvent' }))
+
 /** Decision 5.2. The items stay `unknown` here: each is validated by itself, so that a bad one is rejected alone. */
 export const EventBatch = strictObject({
   events: v.pipe(
-    v.array(v.unknown()),
+    v.array(eventItem),
     v.minLength(EVENT_BATCH.min, 'must not be empty'),
     v.maxLength(EVENT_BATCH.max, `must be at most ${EVENT_BATCH.max} items`),
   ),

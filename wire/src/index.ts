@@ -1,5 +1,6 @@
 export * from './adapter.ts'
 export * from './audit.ts'
+export * from './docs.ts'
 export * from './health.ts'
 export * from './identity.ts'
 export * from './list.ts'

@@ -4,6 +4,7 @@ import { text } from './text.ts'
 
 const flag = v.pipe(
   v.picklist(['true', 'false'], 'must be true or false'),
+  v.metadata({ type: 'boolean', enum: undefined }),
   v.transform((value) => value === 'true'),
 )
 
@@ -29,6 +30,7 @@ export const pageQuery = {
     v.pipe(
       v.string(),
       v.regex(/^\d{1,3}$/, `must be a whole number from 1 to ${PAGE.max}`),
+      v.metadata({ type: 'integer', minimum: 1, maximum: PAGE.max, pattern: undefined }),
       v.transform(Number),
       v.check((value) => value >= 1 && value <= PAGE.max, `must be a whole number from 1 to ${PAGE.max}`),
     ),

@@ -31,9 +31,9 @@ export const text = (min: number, max: number) =>
 export const eventText = (min: number, max: number) =>
   v.pipe(
     v.string(),
+    v.metadata({ minLength: min, maxLength: max }),
     v.transform((value) => value.replace(UNSTORABLE_ALL, '\uFFFD')),
     bounded(min, max),
-    v.metadata({ minLength: min, maxLength: max }),
   )
 
 export const uuid = v.pipe(
@@ -66,6 +66,7 @@ export const instant = v.pipe(
     (value) => (RFC3339.test(value) || /^\d{4}-\d{2}-\d{2}$/.test(value)) && isMoment(value),
     'must be an RFC 3339 date-time or a date',
   ),
+  v.metadata({ anyOf: [{ format: 'date-time' }, { format: 'date' }] }),
   v.transform((value) => new Date(value)),
 )
 

@@ -32,6 +32,7 @@ const userUpdate = <const R extends readonly [string, ...string[]]>(roles: R) =>
   v.pipe(
     strictObject({ role: v.optional(v.picklist(roles)), display_name: v.optional(displayName) }),
     v.check((change) => Object.keys(change).length > 0, 'must name role or display_name'),
+    v.metadata({ minProperties: 1 }),
   )
 const userListQuery = <const R extends readonly [string, ...string[]]>(roles: R) =>
   strictObject({

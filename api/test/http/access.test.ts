@@ -3,7 +3,16 @@ import { ROUTES, type Route } from '@service/wire'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTenant } from '../../src/verbs/tenant/create.ts'
 import { type Fixture, msspUser, startFixture, tenantInput } from '../support/fixture.ts'
-import { type Call, call, cookieOf, CUSTOMER, MSSP, signedInSides, startHttp } from '../support/http.ts'
+import {
+  type Call,
+  call,
+  callText,
+  cookieOf,
+  CUSTOMER,
+  MSSP,
+  signedInSides,
+  startHttp,
+} from '../support/http.ts'
 
 let fixture: Fixture
 let server: Awaited<ReturnType<typeof startHttp>>
@@ -77,6 +86,25 @@ describe('the order of checks', () => {
     const request = { method: 'POST', path: TENANTS, headers: { ...admin, ...json } }
     expect(await codeOf({ ...request, body: body(tenant.slug) })).toBe('slug_taken')
     expect(await codeOf({ ...request, body: body(tenant.slug, { profile: 'x' }) })).toBe('validation_failed')
+  })
+})
+
+describe('what is public', () => {
+  const open = (Object.entries(ROUTES) as [string, Route][]).filter(
+    ([, { access, method }]) => access.kind === 'public' && method === 'GET',
+  )
+  test.each(open)('%s: the same for eight roles and nobody, at both hosts', async (_, { path }) => {
+    const answers = await Promise.all(
+      [...ROLES, null].flatMap((role) =>
+        [MSSP, CUSTOMER].map(async ({ host }) => {
+          const cookie = role === null ? {} : { cookie: cookieOf(role, 'must-change') }
+          const { status, text } = await callText(server.port, { path, headers: { host, ...cookie } })
+          return `${status} ${text}`
+        }),
+      ),
+    )
+    expect(answers[0]).toMatch(/^200 /)
+    expect(new Set(answers).size).toBe(1)
   })
 })
 

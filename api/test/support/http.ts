@@ -4,6 +4,7 @@ import { audienceOfRole, noFailpoints, type Role, type UserPrincipal } from '@se
 import { createApp, type HttpDependencies } from '../../src/http/app.ts'
 import { adapterHandlers } from '../../src/http/handlers/adapter.ts'
 import { auditHandlers } from '../../src/http/handlers/audit.ts'
+import { docsHandlers } from '../../src/http/handlers/docs.ts'
 import { tenantHandlers } from '../../src/http/handlers/tenants.ts'
 import { userHandlers } from '../../src/http/handlers/users.ts'
 import { workerHandlers } from '../../src/http/handlers/worker.ts'
@@ -13,6 +14,8 @@ import { silent } from '../../src/log.ts'
 import { once } from '../../src/verbs/once.ts'
 import { targetExists } from '../../src/verbs/target.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { VERSION } from '../../src/version.ts'
+import { undocumented } from './documented.ts'
 import type { Fixture } from './fixture.ts'
 
 export const MSSP = { host: 'localhost:8080', origin: 'http://localhost:8080' } as const
@@ -38,7 +41,7 @@ export async function call(port: number, request: Call): Promise<Answer> {
   return { ...answer, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) }
 }
 
-/** The same, for answers that need not be JSON. */
+/** The same, for answers that need not be JSON. Every answer has to be one that the OpenAPI document knows. */
 export function callText(
   port: number,
   { method = 'GET', path, headers = {}, body, chunked }: Call,
@@ -58,7 +61,11 @@ export function callText(
       response.on('error', reject)
       response.on('end', () => {
         const text = Buffer.concat(chunks).toString('utf8')
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
+        const answer = { status: response.statusCode ?? 0, headers: response.headers, text }
+        // What stands in for a handler answers an empty object.
+        const gap = text === '{}' ? null : undocumented({ method, path, ...answer })
+        if (gap === null) resolve(answer)
+        else reject(new Error(`${method} ${path}: the OpenAPI document does not know this answer: ${gap}`))
       })
     })
     // The server may have answered and hung up before a large body was sent.
@@ -157,6 +164,7 @@ export async function startHttp(fixture: Fixture, change: Partial<HttpDependenci
       pollSeconds: 5,
     }),
     ...workerHandlers({ db: fixture.db }),
+    ...docsHandlers(VERSION),
   } as unknown as Handlers
   const load = async (tenantId: string) => {
     const [row] = await fixture.all<{ version: number }[]>`

@@ -32,6 +32,7 @@ export const IMAGES: readonly ImageSpec[] = [
       ...LEGAL,
       'roles.sql': 'api/src/db/roles.sql',
       migrations: 'api/src/db/migrations',
+      docs: 'api/src/http/docs',
       'charts/service-tenant': 'charts/service-tenant',
     },
     helm: true,

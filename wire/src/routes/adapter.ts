@@ -20,6 +20,7 @@ export const ADAPTER_ROUTES = {
     body: Heartbeat,
     status: 200,
     response: HeartbeatAnswer,
+    problems: ['forbidden_target'],
   },
   'adapter.events': {
     method: 'POST',

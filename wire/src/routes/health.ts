@@ -17,5 +17,6 @@ export const HEALTH_ROUTES = {
     access: publicAccess,
     status: 200,
     response: Ready,
+    otherwise: 503,
   },
 } as const satisfies Readonly<Record<string, Route>>

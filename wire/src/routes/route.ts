@@ -1,4 +1,4 @@
-import type { MsspCapability, TenantCapability } from '@service/domain'
+import type { ErrorCode, MsspCapability, TenantCapability } from '@service/domain'
 import type * as v from 'valibot'
 import { strictObject } from '../object.ts'
 import { uuid } from '../text.ts'
@@ -30,6 +30,12 @@ export type Route = {
   readonly bodyLimit?: number
   readonly status: 200 | 201 | 202 | 204
   readonly response: v.GenericSchema | null
+  /** A status that comes with the same body as `status`. */
+  readonly otherwise?: 503
+  /** What an answer is that is no JSON. */
+  readonly media?: 'text/html' | 'text/css' | 'text/javascript'
+  /** Codes of the operation's own rules; those of access, input and keys follow from the rest of the row. */
+  readonly problems?: readonly ErrorCode[]
   /** A list that is also NDJSON or CSV, by `Accept` (decision 7). */
   readonly exports?: true
   /** Open while the password must be changed (decision 2.5). */
@@ -41,6 +47,10 @@ export type Route = {
 /** Whether a route makes or does something for a user, so that it takes an `Idempotency-Key` (decision 1.7). */
 export const acceptsIdempotencyKey = ({ method, access, path }: Route): boolean =>
   method === 'POST' && (access.kind === 'mssp' || access.kind === 'tenant') && !path.startsWith('/api/auth/')
+
+/** Whether a path answers at any Host: health (decision 1.11) and `/api/internal/*` (decision 2.10). */
+export const answersAtAnyHost = (path: string): boolean =>
+  path.startsWith('/api/internal/') || path.startsWith('/health/') || path.startsWith('/api/health/')
 
 /** A route without query parameters refuses every one. */
 export const noQuery = strictObject({})

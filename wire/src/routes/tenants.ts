@@ -29,6 +29,7 @@ export const TENANTS_ROUTES = {
     body: TenantCreate,
     status: 201,
     response: TenantCreated,
+    problems: ['slug_taken', 'email_taken'],
   },
   'mssp.tenants.onboard': {
     method: 'POST',
@@ -38,6 +39,7 @@ export const TENANTS_ROUTES = {
     body: TenantOnboard,
     status: 202,
     response: TenantCreated,
+    problems: ['slug_taken', 'email_taken'],
   },
   'mssp.tenants.get': {
     method: 'GET',
@@ -59,6 +61,7 @@ export const TENANTS_ROUTES = {
     resource: 'tenant',
     status: 200,
     response: Tenant,
+    problems: ['state_conflict'],
   },
   'mssp.tenants.lifecycle': {
     method: 'GET',

@@ -31,6 +31,7 @@ export const USERS_ROUTES = {
     body: MsspUserCreate,
     status: 201,
     response: UserCreated,
+    problems: ['forbidden_target', 'email_taken'],
   },
   'mssp.users.get': {
     method: 'GET',
@@ -53,6 +54,7 @@ export const USERS_ROUTES = {
     body: MsspUserUpdate,
     status: 200,
     response: User,
+    problems: ['forbidden_target', 'self_change', 'last_admin'],
   },
   'mssp.users.deactivate': {
     method: 'POST',
@@ -63,6 +65,7 @@ export const USERS_ROUTES = {
     resource: 'user',
     status: 200,
     response: User,
+    problems: ['forbidden_target', 'self_change', 'last_admin'],
   },
   'mssp.users.reactivate': {
     method: 'POST',
@@ -73,6 +76,7 @@ export const USERS_ROUTES = {
     resource: 'user',
     status: 200,
     response: User,
+    problems: ['forbidden_target', 'self_change'],
   },
   'mssp.users.password.reset': {
     method: 'POST',
@@ -83,6 +87,7 @@ export const USERS_ROUTES = {
     resource: 'user',
     status: 200,
     response: AdminResetResponse,
+    problems: ['forbidden_target', 'self_change'],
     internalModeOnly: true,
   },
   'tenant.users.list': {
@@ -102,6 +107,7 @@ export const USERS_ROUTES = {
     body: TenantUserCreate,
     status: 201,
     response: UserCreated,
+    problems: ['email_taken', 'state_conflict'],
   },
   'tenant.users.get': {
     method: 'GET',
@@ -124,6 +130,7 @@ export const USERS_ROUTES = {
     body: TenantUserUpdate,
     status: 200,
     response: User,
+    problems: ['self_change', 'last_admin', 'state_conflict'],
   },
   'tenant.users.deactivate': {
     method: 'POST',
@@ -134,6 +141,7 @@ export const USERS_ROUTES = {
     resource: 'user',
     status: 200,
     response: User,
+    problems: ['self_change', 'last_admin', 'state_conflict'],
   },
   'tenant.users.reactivate': {
     method: 'POST',
@@ -144,6 +152,7 @@ export const USERS_ROUTES = {
     resource: 'user',
     status: 200,
     response: User,
+    problems: ['self_change', 'state_conflict'],
   },
   'tenant.users.password.reset': {
     method: 'POST',
@@ -154,6 +163,7 @@ export const USERS_ROUTES = {
     resource: 'user',
     status: 200,
     response: AdminResetResponse,
+    problems: ['self_change', 'state_conflict'],
     internalModeOnly: true,
   },
 } as const satisfies Readonly<Record<string, Route>>

@@ -4,6 +4,7 @@ import { type AdapterDependencies, adapterHandlers } from './adapter.ts'
 import type { AuditContext } from '../../verbs/audit/list.ts'
 import { auditHandlers } from './audit.ts'
 import { type AuthDependencies, authHandlers } from './auth.ts'
+import { docsHandlers } from './docs.ts'
 import { type TenantDependencies, tenantHandlers } from './tenants.ts'
 import { userHandlers } from './users.ts'
 import type { UserContext } from '../../verbs/user/context.ts'
@@ -16,6 +17,8 @@ export type HandlerDependencies = {
   readonly audit: AuditContext
   readonly adapter: AdapterDependencies
   readonly worker: WorkerDependencies
+  /** Of the control plane. */
+  readonly version: string
   readonly live: () => Live
   readonly ready: () => Promise<Ready>
 }
@@ -34,5 +37,6 @@ export function createHandlers(deps: HandlerDependencies): Handlers {
     ...auditHandlers(deps.audit),
     ...adapterHandlers(deps.adapter),
     ...workerHandlers(deps.worker),
+    ...docsHandlers(deps.version),
   }
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from '@service/domain'
+import { answersAtAnyHost } from '@service/wire'
 import type { MiddlewareHandler } from 'hono'
 import { classifyHost, type HostTable } from '../hosts.ts'
 import { problemResponse } from '../problem.ts'
@@ -20,7 +21,7 @@ export const findRoute =
   (table: RouteTable): MiddlewareHandler<HttpEnv> =>
   async (c, next) => {
     const { path, method } = c.req
-    if (c.get('host').kind === 'other' && !answersAnywhere(path))
+    if (c.get('host').kind === 'other' && !answersAtAnyHost(path))
       throw new ServiceError('not_found', 'This host is not one of the configured hosts of the service')
     const match = matchRoute(table, method, path)
     if (match.kind === 'unknown_path') throw new ServiceError('not_found', 'There is nothing at this path')
@@ -34,6 +35,3 @@ export const findRoute =
     await next()
     return undefined
   }
-
-const answersAnywhere = (path: string): boolean =>
-  path.startsWith('/api/internal/') || path.startsWith('/health/') || path.startsWith('/api/health/')

@@ -1,9 +1,10 @@
 import type { MiddlewareHandler } from 'hono'
 import type { HttpEnv } from '../types.ts'
 
+const POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+/** A page may use scripts, styles and data of its own origin, from files only. */
+const PAGE_POLICY = `${POLICY}; script-src 'self'; style-src 'self'; connect-src 'self'`
 const HEADERS = {
-  'content-security-policy':
-    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
   'x-content-type-options': 'nosniff',
   // Not no-referrer: without Origin the CSRF rule looks at Referer.
   'referrer-policy': 'strict-origin-when-cross-origin',
@@ -24,5 +25,7 @@ export const securityHeaders =
 
 export function setSecurityHeaders(headers: Headers, secure: boolean): void {
   for (const [name, value] of Object.entries(HEADERS)) headers.set(name, value)
+  const isPage = headers.get('content-type')?.startsWith('text/html') === true
+  headers.set('content-security-policy', isPage ? PAGE_POLICY : POLICY)
   if (secure) headers.set('strict-transport-security', HSTS)
 }
