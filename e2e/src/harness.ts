@@ -50,7 +50,7 @@ async function podLogs(kubectl: World['kubectl']): Promise<Place[]> {
     const [namespace = '', name = ''] = pod.split(' ')
     if (namespace !== 'service-system' && !namespace.startsWith('tenant-')) continue
     places.push({
-      name: `log of pod ${pod}`,
+      name: `log ${name.replace('service-system-', '')} of ${namespace}`,
       text: await kubectl('logs', '-n', namespace, name, '--all-containers'),
     })
   }

@@ -8,6 +8,7 @@ import {
 } from '@service/domain'
 import type { LifecycleEvent, TenantDetail, UserCreated } from '@service/wire'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { worldFile } from './config.ts'
 import { clusterPlaces, databasePlaces, sightings } from './everywhere.ts'
 import { CANARY, createTenant, history, startWorld, until, untilActive, type World } from './harness.ts'
 
@@ -106,7 +107,8 @@ describe('one REST call', () => {
     expect(described).not.toContain(CANARY)
   })
 
-  it('has the whole stack of its profile, with volumes', async () => {
+  // On kind the indexer's stand-in takes its place.
+  it.skipIf(worldFile() !== undefined)('has the whole stack of its profile, with volumes', async () => {
     const get = (kind: string, field: string) =>
       world.kubectl('-n', 'tenant-acme', 'get', kind, '-o', `jsonpath={range .items[*]}{${field}} {end}`)
     expect((await get('statefulsets,deployments', '.metadata.name')).trim().split(' ').toSorted()).toEqual([
@@ -163,7 +165,8 @@ describe('failures on the way', () => {
   }, 300_000)
 })
 
-describe('ten tenants created at once', () => {
+// A kind node of two cores has no room for the requests of so many pods.
+describe.skipIf(worldFile() !== undefined)('ten tenants created at once', () => {
   it('become active, each with a namespace and a story of its own', async () => {
     const slugs = Array.from({ length: 10 }, (_, index) => `many-${index}`)
     const created = await Promise.all(slugs.map((slug) => createTenant(world, slug)))

@@ -63,7 +63,11 @@ export const systemValues = (hostPort: number) => ({
     msspName: 'Example MSSP',
     installLabel: RELEASE,
   },
-  api: { service: { type: 'NodePort', nodePort: NODE_PORTS.api } },
+  api: {
+    service: { type: 'NodePort', nodePort: NODE_PORTS.api },
+    // The indexer's stand-in takes the place of each tenant's stack.
+    extraEnv: [{ name: 'SERVICE_TENANT_WAZUH', value: 'false' }],
+  },
   auth: {
     cookieSecure: false,
     publicOriginOverride: `http://localhost:${hostPort}`,
