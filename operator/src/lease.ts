@@ -225,6 +225,7 @@ async function giveBack(options: ElectionOptions, lease: Lease): Promise<void> {
 /** RFC 3339 with microseconds, as Leases have it. */
 export const microTime = (at: Date): string => at.toISOString().replace('Z', '000Z')
 
+/** What is over already is a moment's pause. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined)
+  await sleep(Math.max(1, ms), undefined, { signal }).catch(() => undefined)
 }
