@@ -16,6 +16,9 @@ let clone: string
 let dataDir: string
 let blocks: string[]
 beforeAll(async () => {
+  await promisify(execFile)('bash', ['-c', 'command -v curl jq']).catch(() => {
+    throw new Error('the README needs curl and jq: install both')
+  })
   blocks = codeBlocks(await readFile(join(ROOT, 'README.md'), 'utf8'), 'sh')
   clone = await mkdtemp(join(tmpdir(), 'service-readme-'))
   dataDir = join('/var/tmp', basename(clone))
