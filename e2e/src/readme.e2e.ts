@@ -16,7 +16,7 @@ let clone: string
 let dataDir: string
 let blocks: string[]
 beforeAll(async () => {
-  await promisify(execFile)('bash', ['-c', 'command -v curl jq']).catch(() => {
+  await promisify(execFile)('bash', ['-c', 'command -v curl && command -v jq']).catch(() => {
     throw new Error('the README needs curl and jq: install both')
   })
   blocks = codeBlocks(await readFile(join(ROOT, 'README.md'), 'utf8'), 'sh')
