@@ -5,166 +5,25 @@ import type { TenantState } from '@service/domain'
 import * as fc from 'fast-check'
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
-import { conditionOf, ONBOARDED, story, tenantSpec } from '../test/tenant.ts'
-import { appendEntries, cutEvidence } from './journal.ts'
+import {
+  at,
+  fresh,
+  INSTALLED,
+  MINUTE,
+  NOTHING,
+  onboarded,
+  OURS,
+  pass,
+  READY,
+  RELEASE,
+  settle,
+  withSpec,
+} from '../test/passes.ts'
+import { conditionOf, ONBOARDED, story } from '../test/tenant.ts'
 import type { Observation } from './observation.ts'
-import { assess, plan, planTeardown, teardownOrdered } from './plan.ts'
-import type { Next } from './plan.ts'
-import { lostNamespace, nextStatus, sameStatus, withRefusal } from './status.ts'
+import { assess, plan } from './plan.ts'
+import { sameStatus, withRefusal } from './status.ts'
 import type { StepFailure } from './status.ts'
-
-const T0 = Date.parse('2026-01-01T00:00:00Z')
-const at = (seconds: number): Date => new Date(T0 + seconds * 1_000)
-const MINUTE = 60
-
-const NOTHING: Observation = {
-  namespace: { state: 'absent' },
-  material: { state: 'ready' },
-  outdatedSecrets: ['adapter-token'],
-  release: null,
-  desired: { valuesDigest: 'v1', chartVersion: '1.0.0' },
-  workloads: null,
-  heartbeatAt: null,
-}
-const OURS = { state: 'ours', uid: 'n1', labelled: true } as const
-const RELEASE = {
-  revision: 1,
-  status: 'deployed',
-  chartVersion: '1.0.0',
-  valuesDigest: 'v1',
-  manifestDigest: 'm1',
-  ours: false,
-}
-const INSTALLED: Observation = {
-  ...NOTHING,
-  namespace: OURS,
-  outdatedSecrets: [],
-  release: RELEASE,
-  workloads: { total: 1, unready: ['Deployment adapter: 0 of 1 ready'] },
-}
-const READY: Observation = { ...INSTALLED, workloads: { total: 1, unready: [] }, heartbeatAt: at(0) }
-
-const fresh = (): Tenant => {
-  const tenant = tenantSpec('acme', { tenantId: '00000000-0000-4000-8000-00000000000a' })
-  return { ...tenant, metadata: { name: 'acme', uid: 'u1', resourceVersion: '1', generation: 1 } }
-}
-
-/** What a reconciliation does between a look and an act, without the cluster. */
-function pass(tenant: Tenant, seen: Observation, now: Date, failed?: StepFailure): [Tenant, Next] {
-  const verdicts = assess(tenant, seen, now)
-  const next = plan(tenant, seen, verdicts, now)
-  const status = nextStatus({
-    tenant,
-    verdicts,
-    next,
-    now,
-    release: seen.release,
-    namespaceLost: lostNamespace(tenant, seen),
-    ...(failed === undefined ? {} : { failed }),
-  })
-  return [sameStatus(tenant.status, status) ? tenant : { ...tenant, status }, next]
-}
-/** Passes until nothing changes any more. */
-function settle(tenant: Tenant, seen: Observation, now: Date): Tenant {
-  let current = tenant
-  for (let passes = 0; passes < 8; passes++) {
-    const [after] = pass(current, seen, now)
-    if (after === current) return current
-    current = after
-  }
-  throw new Error(`does not settle: ${story(current).slice(-8).join(', ')}`)
-}
-const onboarded = (): Tenant => {
-  const stages: Observation[] = [
-    NOTHING,
-    { ...NOTHING, namespace: OURS },
-    { ...NOTHING, namespace: OURS, outdatedSecrets: [] },
-    INSTALLED,
-    { ...INSTALLED, workloads: { total: 1, unready: [] } },
-    READY,
-  ]
-  return stages.reduce((tenant, seen) => settle(tenant, seen, at(1)), fresh())
-}
-const withSpec = (tenant: Tenant, change: Partial<Tenant['spec']>): Tenant => ({
-  ...tenant,
-  metadata: { ...tenant.metadata, generation: (tenant.metadata.generation ?? 0) + 1 },
-  spec: { ...tenant.spec, ...change },
-})
-
-describe('the plan', () => {
-  it('takes one step after the other', () => {
-    const wanted: [Observation, unknown][] = [
-      [NOTHING, { do: 'step', step: 'namespace' }],
-      [
-        { ...NOTHING, namespace: OURS },
-        { do: 'step', step: 'secrets' },
-      ],
-      [
-        { ...NOTHING, namespace: OURS, outdatedSecrets: [] },
-        { do: 'step', step: 'release' },
-      ],
-    ]
-    for (const [seen, next] of wanted) expect(pass(fresh(), seen, at(0))[1]).toEqual(next)
-    expect(pass(fresh(), INSTALLED, at(0))[1].do).toBe('rest')
-  })
-
-  it('does nothing to a namespace of somebody else, nor in it', () => {
-    const seen = { ...READY, namespace: { state: 'foreign', tenantId: 'x', going: false } } as const
-    const [tenant, next] = pass(fresh(), seen, at(0))
-    expect(next.do).toBe('rest')
-    expect(conditionOf(tenant, 'NamespaceReady')).toBe('False Conflict')
-    expect(conditionOf(tenant, 'Stalled')).toBe('True Conflict')
-    expect(planTeardown(seen)).toEqual({ do: 'finished' })
-  })
-
-  it('does nothing at all for a tenant that lives elsewhere', () => {
-    const remote = withSpec(fresh(), { placement: 'remote' })
-    for (const seen of [NOTHING, INSTALLED, READY]) {
-      const [tenant, next] = pass(remote, seen, at(0))
-      expect(next.do).toBe('rest')
-      expect(tenant.status?.phase).toBe('pending')
-    }
-  })
-
-  it('runs helm again over its own interrupted run, and leaves one of others alone', () => {
-    const pending = { ...RELEASE, status: 'pending-install' }
-    const own = { ...INSTALLED, release: { ...pending, ours: true } }
-    expect(pass(fresh(), own, at(0))[1]).toEqual({ do: 'step', step: 'release' })
-    const [tenant, next] = pass(fresh(), { ...INSTALLED, release: pending }, at(0))
-    expect(next.do).toBe('rest')
-    expect(conditionOf(tenant, 'ReleaseInstalled')).toBe('False ForeignOperation')
-  })
-
-  it('waits for material that is missing, old or incomplete', () => {
-    const reasons = (
-      [{ state: 'missing' }, { state: 'stale', revision: 0 }, { state: 'incomplete', keys: ['a.b'] }] as const
-    ).map((material) => {
-      const [tenant, next] = pass(fresh(), { ...NOTHING, namespace: OURS, material }, at(0))
-      expect(next.do).toBe('rest')
-      return conditionOf(tenant, 'SecretsReady')
-    })
-    expect(reasons).toEqual(['False MaterialMissing', 'False MaterialStale', 'False MaterialMissing'])
-  })
-
-  it('tears down only by an order that names tenant and object', () => {
-    const { tenantId } = fresh().spec
-    const order = (teardown: Tenant['spec']['teardown'], desired: 'Run' | 'Decommission') =>
-      teardownOrdered(withSpec(fresh(), { desired, ...(teardown && { teardown }) }))
-    expect(order({ tenantId, uid: 'u1', force: false }, 'Decommission')).toBe(true)
-    expect(order({ tenantId, uid: 'u2', force: false }, 'Decommission')).toBe(false)
-    expect(order({ tenantId: 'other', uid: 'u1', force: true }, 'Decommission')).toBe(false)
-    expect(order({ tenantId, uid: 'u1', force: false }, 'Run')).toBe(false)
-    expect(order(undefined, 'Decommission')).toBe(false)
-  })
-
-  it('takes the release down before the namespace', () => {
-    expect(planTeardown(READY)).toEqual({ do: 'uninstall' })
-    expect(planTeardown({ ...READY, release: null })).toEqual({ do: 'delete-namespace', uid: 'n1' })
-    const blocked = { state: 'terminating', uid: 'n1', blockers: ['a finalizer remains'] } as const
-    expect(planTeardown({ namespace: blocked, release: null })).toMatchObject({ do: 'wait' })
-    expect(planTeardown({ namespace: { state: 'absent' }, release: null })).toEqual({ do: 'finished' })
-  })
-})
 
 describe('the status', () => {
   it('tells of an onboarding in order, each thing once', () => {
@@ -368,34 +227,6 @@ describe('any history', () => {
       const order = (after.status.steps ?? []).map(({ step }) => step)
       expect(order).toEqual(STEPS)
     }
-  })
-})
-
-describe('the journal', () => {
-  it('keeps the newest 64 and never uses a number twice', () => {
-    let journal = appendEntries([], [], at(0))
-    for (let round = 0; round < 50; round++) {
-      journal = appendEntries(journal, [{ kind: 'step.started' }, { kind: 'step.done' }], at(round))
-    }
-    expect(journal).toHaveLength(64)
-    expect(journal.at(-1)?.seq).toBe(100)
-    expect(journal[0]?.seq).toBe(37)
-  })
-
-  it('cuts evidence to 4 KiB of whole characters and keeps its end', () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: 'grapheme', maxLength: 50 }),
-        fc.integer({ min: 1, max: 400 }),
-        (text, times) => {
-          const long = text.repeat(times)
-          const cut = cutEvidence(long)
-          expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(4_096)
-          expect(long.toWellFormed().endsWith(cut)).toBe(true)
-          expect(cut).not.toContain('\u{FFFD}')
-        },
-      ),
-    )
   })
 })
 
