@@ -76,6 +76,23 @@ describe('the controller', () => {
     expect(seen).toEqual(['patient', 'other', 'patient'])
   })
 
+  it('takes a change before the looks that the clock asks for', async () => {
+    const seen: string[] = []
+    const { controller } = start(async (key) => {
+      seen.push(key)
+      if (key === 'long') await sleep(60)
+      return { requeueAfterMs: key === 'patient' && seen.length === 1 ? 10 : null }
+    }, 1)
+    controller.add('patient', 'live')
+    await sleep(5)
+    controller.add('long', 'live')
+    await sleep(30)
+    controller.add('changed', 'live')
+    await sleep(100)
+    await controller.stop()
+    expect(seen).toEqual(['patient', 'long', 'changed', 'patient'])
+  })
+
   it('forgets what is gone', async () => {
     let runs = 0
     const { controller } = start(async () => {

@@ -46,7 +46,8 @@ export function startController(options: ControllerOptions): Controller {
         return
       }
       const after = requeueAfterMs ?? options.resyncMs * (1 + 0.4 * Math.random())
-      queue.addAt(key, now() + after, requeueAfterMs === null ? 'resync' : 'live')
+      // A look by the clock stands behind changes: with a thousand waiting tenants, changes would wait for looks.
+      queue.addAt(key, now() + after, 'resync')
       const result = requeueAfterMs === null ? 'success' : 'requeue_after'
       options.metrics.reconciled(result, (now() - startedAt) / 1_000)
     } catch (error) {
