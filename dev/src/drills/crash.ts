@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { FAILPOINTS } from '@service/domain'
+import type { Failpoint } from '@service/domain'
 import { crashRound } from './crash/rounds.ts'
 import { TEARDOWN, teardownRound } from './crash/teardown.ts'
 import { startCrashWorld } from './crash/world.ts'
@@ -15,30 +16,45 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds wants a whole number from 1')
 
-const world = await startCrashWorld()
-let held = 0
-let failed = 0
-try {
-  for (const [index, name] of FAILPOINTS.filter((each) => each.includes(values.only)).entries()) {
-    const runRound = TEARDOWN.includes(name) ? teardownRound : crashRound
-    let worst = 0
-    const faults: string[] = []
+type Outcome = { readonly worstMs: number; readonly faults: readonly string[] }
+
+/** All rounds at one moment, in a world of their own: hundreds of tenants in one would slow each other down. */
+async function roundsAt(name: Failpoint): Promise<Outcome> {
+  const runRound = TEARDOWN.includes(name) ? teardownRound : crashRound
+  const faults: string[] = []
+  let worstMs = 0
+  const world = await startCrashWorld()
+  try {
     for (let round = 0; round < rounds; round++) {
       try {
-        const done = await runRound(world, name, `crash-${index}-${round}`)
-        worst = Math.max(worst, done.recoveryMs)
+        const done = await runRound(world, name, `crash-${round}`)
+        worstMs = Math.max(worstMs, done.recoveryMs)
         faults.push(...done.faults)
       } catch (error) {
-        faults.push(error instanceof Error ? error.message : String(error))
+        faults.push(`round ${round}: ${error instanceof Error ? error.message : String(error)}`)
       }
     }
-    if (faults.length === 0) held += 1
-    else failed += 1
-    console.log(`${name}: ${rounds} rounds, ${faults.length} faults, worst recovery ${Math.round(worst)} ms`)
-    for (const fault of faults) console.log(`  ${fault}`)
+  } finally {
+    await world.end()
   }
-} finally {
-  await world.end()
+  return { worstMs, faults }
 }
-console.log(failed === 0 ? `${held} failpoints held` : `${failed} failpoints did not hold`)
-process.exitCode = failed === 0 ? 0 : 1
+
+let failed = 0
+const moments = FAILPOINTS.filter((each) => each.includes(values.only))
+for (const name of moments) {
+  const began = performance.now()
+  const { worstMs, faults } = await roundsAt(name)
+  if (faults.length > 0) failed += 1
+  const seconds = Math.round((performance.now() - began) / 1_000)
+  console.log(
+    `${name}: ${rounds} rounds, ${faults.length} faults, worst recovery ${Math.round(worstMs)} ms (${seconds} s)`,
+  )
+  for (const fault of faults) console.log(`  ${fault}`)
+}
+console.log(
+  failed === 0
+    ? `${moments.length} failpoints held`
+    : `${failed} of ${moments.length} failpoints did not hold`,
+)
+process.exitCode = failed === 0 && moments.length > 0 ? 0 : 1
