@@ -7,7 +7,7 @@ import { systemPaths } from '../dev/src/system/paths.ts'
 import { WORLD_FILE } from '../e2e/src/config.ts'
 import { keepEvidence, raiseWorld, writeWorld } from '../e2e/src/kind/world.ts'
 import type { Place } from '../e2e/src/kind/world.ts'
-import { NONE, runProject, sum, totalsLine } from './runner.ts'
+import { NONE, printTotals, runProject, sum } from './runner.ts'
 import type { Totals } from './runner.ts'
 
 /**
@@ -28,7 +28,7 @@ async function scenarios(): Promise<Totals> {
   } catch (error) {
     if (error instanceof NoDocker) throw error
     console.error(error)
-    return { ...NONE, failed: 1 }
+    return { ...NONE, failed: 1, failures: [`FAILED set-up on kind: ${String(error)}`] }
   }
   const env = { [WORLD_FILE]: worldFile }
   return sum(...['kind', 'kind-after'].map((project) => runProject(project, process.argv.slice(2), env)))
@@ -49,7 +49,7 @@ async function main(): Promise<void> {
     await rm(worldFile, { force: true })
   }
   log(`end to end on kind: ${Math.round((performance.now() - began) / 1_000)} s`)
-  console.log(`\n${totalsLine(totals)}`)
+  printTotals(totals)
   process.exitCode = totals.failed === 0 && totals.passed > 0 ? 0 : 1
 }
 

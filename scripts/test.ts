@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { ensureTools } from '../dev/src/cluster/tools.ts'
-import { runProject, sum, totalsLine } from './runner.ts'
+import { printTotals, runProject, sum } from './runner.ts'
 
 /**
  * Runs the test projects one after the other and ends with one line of true totals over all of them.
@@ -16,5 +16,5 @@ const projects = values.project ?? [...PROJECTS]
 if (projects.some((name) => name !== 'unit')) await ensureTools({ progress: (line) => console.log(line) })
 
 const totals = sum(...projects.map((project) => runProject(project, positionals)))
-console.log(`\n${totalsLine(totals)}`)
+printTotals(totals)
 process.exitCode = totals.failed === 0 && totals.passed > 0 ? 0 : 1
