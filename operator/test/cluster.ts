@@ -47,6 +47,12 @@ export async function startTestBed() {
   await kube.create(CRDS, parse(file) as KubeObject)
   await eventually('the Tenant kind is served', async () => (await kube.list(TENANTS)) !== undefined)
   const operators = new Set<OperatorHandle>()
+  /** Also those that a failed test has left: they would lead on in the next one. */
+  const stopOperators = async (): Promise<void> => {
+    const running = [...operators]
+    operators.clear()
+    await Promise.all(running.map((operator) => operator.stop()))
+  }
   return {
     kube,
     directory,
@@ -74,8 +80,9 @@ export async function startTestBed() {
         },
       }
     },
+    stopOperators,
     end: async () => {
-      await Promise.all([...operators].map((operator) => operator.stop()))
+      await stopOperators()
       await kube.close()
       await cluster.stop()
       await rm(directory, { recursive: true, force: true })
