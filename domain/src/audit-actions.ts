@@ -15,6 +15,7 @@ export const AUDIT_ACTIONS = [
   'tenant.state_changed',
   'tenant.tokens_refreshed',
   'tenant.secrets.completed',
+  'tenant.secrets.changed',
   'user.create',
   'user.update',
   'user.deactivate',
