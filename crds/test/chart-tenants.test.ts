@@ -27,6 +27,7 @@ const PLATFORM: PlatformValues = {
   },
   nodeSelector: { 'service.dev/local-node': 'true' },
   wazuh: { enabled: true, sysctlInit: false },
+  network: { apiNamespace: 'service-system', dnsNamespace: 'kube-system', llmCidrs: [], indexerCidrs: [] },
 }
 const textOf = (slug: string, spec: unknown): string => valuesText(buildValues(tenant(slug, spec), PLATFORM))
 

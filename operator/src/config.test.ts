@@ -34,6 +34,21 @@ describe('the configuration', () => {
     expect(config.helm.env).toEqual({ PATH: '/bin', HTTPS_PROXY: 'http://proxy' })
   })
 
+  it('reads what an install says about the network of its tenants', () => {
+    const read = (env: Record<string, string>) => parseOperatorConfig(env).network
+    expect(read({ SERVICE_INSTALL_NAMESPACE: 'elsewhere' })).toEqual({
+      apiNamespace: 'elsewhere',
+      dnsNamespace: 'kube-system',
+      llmCidrs: [],
+      indexerCidrs: [],
+    })
+    expect(
+      read({ SERVICE_TENANT_DNS_NAMESPACE: 'none', SERVICE_TENANT_LLM_CIDRS: '192.0.2.0/28, 2001:db8::/64' }),
+    ).toMatchObject({ dnsNamespace: '', llmCidrs: ['192.0.2.0/28', '2001:db8::/64'] })
+    for (const wrong of ['192.0.2.0', '192.0.2.0/33', 'llm.example/32', '1.2.3.4/1/1', '1.2.3.4/x'])
+      expect(() => read({ SERVICE_TENANT_INDEXER_CIDRS: wrong }), wrong).toThrow(ConfigError)
+  })
+
   it('names all that is wrong, and never a value', () => {
     const parse = (): unknown =>
       parseOperatorConfig({

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { INSTALL_NAMESPACE, parseFailpoint } from '@service/domain'
@@ -10,6 +11,17 @@ export type WazuhPlatform = {
   readonly enabled: boolean
   /** Whether the indexer's pod may change its node; its namespace then admits privileged pods. */
   readonly sysctlInit: boolean
+}
+
+/** What an install says about the network of all its tenants. */
+export type NetworkPlatform = {
+  /** Where the API's pods are. */
+  readonly apiNamespace: string
+  /** Empty for no rule. */
+  readonly dnsNamespace: string
+  /** Ranges of what is reached by a host name, which policies do not know. */
+  readonly llmCidrs: readonly string[]
+  readonly indexerCidrs: readonly string[]
 }
 
 export type OperatorConfig = {
@@ -35,6 +47,7 @@ export type OperatorConfig = {
   }
   readonly nodeSelector: Readonly<Record<string, string>>
   readonly wazuh: WazuhPlatform
+  readonly network: NetworkPlatform
   readonly concurrency: number
   readonly lease: LeaseTimes
   readonly resyncMs: number
@@ -78,6 +91,10 @@ export const SETTINGS = {
   SERVICE_TENANT_WAZUH: 'whether tenants get manager, indexer and dashboard: true or false (default true)',
   SERVICE_TENANT_SYSCTL_INIT:
     'whether indexers raise vm.max_map_count of their node, which needs privileged namespaces: true or false (default false)',
+  SERVICE_TENANT_DNS_NAMESPACE: 'namespace of the cluster DNS, none for no rule (default kube-system)',
+  SERVICE_TENANT_LLM_CIDRS: 'ranges, separated by commas, that runs workers find LLMs in (default none)',
+  SERVICE_TENANT_INDEXER_CIDRS:
+    'ranges, separated by commas, of indexers outside of tenants’ namespaces (default none)',
   SERVICE_OPERATOR_CONCURRENCY: 'tenants worked on at once (1 to 100, default 10)',
   SERVICE_OPERATOR_LEASE_SECONDS: 'duration of the leader lease (3 to 300, default 15)',
   SERVICE_OPERATOR_RESYNC_SECONDS:
@@ -119,6 +136,12 @@ export function parseOperatorConfig(env: Env): OperatorConfig {
     wazuh: {
       enabled: read.flag('SERVICE_TENANT_WAZUH', true),
       sysctlInit: read.flag('SERVICE_TENANT_SYSCTL_INIT', false),
+    },
+    network: {
+      apiNamespace: installNamespace,
+      dnsNamespace: read.text('SERVICE_TENANT_DNS_NAMESPACE', 'kube-system').replace(/^none$/, ''),
+      llmCidrs: read.ranges('SERVICE_TENANT_LLM_CIDRS'),
+      indexerCidrs: read.ranges('SERVICE_TENANT_INDEXER_CIDRS'),
     },
     concurrency: read.number('SERVICE_OPERATOR_CONCURRENCY', 10, 1, 100),
     lease: { durationMs: leaseMs, trustMs: (leaseMs * 10) / 15, retryMs: (leaseMs * 2) / 15 },
@@ -181,6 +204,14 @@ function reader(env: Env, problems: string[]) {
       if (armed === undefined || env['NODE_ENV'] === 'production') wrong(name)
       return armed ?? null
     },
+    ranges: (name: Setting): string[] => {
+      const ranges = text(name, '')
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '')
+      if (!ranges.every(isRange)) wrong(name)
+      return ranges
+    },
     pairs: (name: Setting): Record<string, string> => {
       const parts = text(name, '')
         .split(',')
@@ -190,6 +221,12 @@ function reader(env: Env, problems: string[]) {
       return Object.fromEntries(pairs.flatMap((pair) => (pair === null ? [] : [[pair[1], pair[2]]])))
     },
   }
+}
+
+function isRange(text: string): boolean {
+  const [address = '', prefix = '', ...rest] = text.split('/')
+  const longest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+  return rest.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= longest
 }
 
 function picked(env: Env, names: readonly string[]): Record<string, string> {

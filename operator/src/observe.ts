@@ -65,12 +65,12 @@ function blockersOf(namespace: Namespace): string[] {
 }
 
 export function platformOf(context: Pick<ReconcileContext, 'config'>, tenant: Tenant): PlatformValues {
-  const { adapter, nodeSelector, wazuh } = context.config
+  const { adapter, nodeSelector, wazuh, network } = context.config
   const slug = tenant.metadata.name
   const indexerUrl = adapter.indexerUrl
     .replaceAll('{slug}', slug)
     .replaceAll('{namespace}', namespaceOf(slug))
-  return { adapter: { ...adapter, indexerUrl }, nodeSelector, wazuh }
+  return { adapter: { ...adapter, indexerUrl }, nodeSelector, wazuh, network }
 }
 
 function desiredRelease(context: ReconcileContext, tenant: Tenant, chart: Chart): DesiredRelease {

@@ -82,6 +82,18 @@ postgres://{{ contains ":" $host | ternary (printf "[%s]" $host) $host }}:{{ $ex
 - name: SERVICE_ADAPTER_INDEXER_URL
   value: {{ . | quote }}
 {{- end }}
+{{- with .Values.networkPolicies }}
+- name: SERVICE_TENANT_DNS_NAMESPACE
+  value: {{ .dnsNamespace | default "none" | quote }}
+{{- with .tenantLlmCidrs }}
+- name: SERVICE_TENANT_LLM_CIDRS
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- with .tenantIndexerCidrs }}
+- name: SERVICE_TENANT_INDEXER_CIDRS
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- end }}
 - name: SERVICE_OPERATOR_CONCURRENCY
   value: {{ $own.concurrency | int64 | quote }}
 {{- with $own.tenantNodeSelector }}

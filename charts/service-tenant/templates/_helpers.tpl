@@ -90,10 +90,24 @@ seccompProfile:
 {{- end -}}
 {{- end -}}
 
-{{/* Egress to what is no pod. Takes (dict "url" … "cidrs" …). */}}
+{{/* The same, of public addresses alone: not of pods, nodes, the cluster's API or the metadata of a cloud. */}}
+{{- define "service-tenant.publicUrlCidr" -}}
+{{- $cidr := include "service-tenant.urlCidr" . -}}
+{{- $inward := `^(0|10|127|169[.]254|192[.]168|172[.](1[6-9]|2[0-9]|3[01])|100[.](6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])|22[4-9]|2[3-5][0-9])[.]` -}}
+{{- if contains ":" $cidr -}}
+{{- if regexMatch `^[23][0-9a-fA-F]{3}:` $cidr -}}
+{{- $cidr -}}
+{{- end -}}
+{{- else if not (regexMatch $inward $cidr) -}}
+{{- $cidr -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Egress to what is no pod. Takes (dict "url" … "cidrs" …), with "public" for an address that the tenant chooses. */}}
 {{- define "service-tenant.egressOutside" -}}
 {{- $ranges := .cidrs -}}
-{{- with include "service-tenant.urlCidr" .url -}}
+{{- $literal := .public | default false | ternary "service-tenant.publicUrlCidr" "service-tenant.urlCidr" -}}
+{{- with include $literal .url -}}
 {{- $ranges = append $ranges . | uniq -}}
 {{- end -}}
 {{- if $ranges -}}

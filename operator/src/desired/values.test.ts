@@ -16,6 +16,7 @@ const PLATFORM: PlatformValues = {
   },
   nodeSelector: {},
   wazuh: { enabled: true, sysctlInit: false },
+  network: { apiNamespace: 'service-system', dnsNamespace: 'kube-system', llmCidrs: [], indexerCidrs: [] },
 }
 const slugs = fc.stringMatching(TENANT_NAME)
 

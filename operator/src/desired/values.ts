@@ -3,7 +3,7 @@ import type { ImageParts, Tenant } from '@service/crds'
 import { PROFILES } from '@service/domain'
 import type { Profile } from '@service/domain'
 import * as v from 'valibot'
-import type { WazuhPlatform } from '../config.ts'
+import type { NetworkPlatform, WazuhPlatform } from '../config.ts'
 import { namespaceLabels } from './namespace.ts'
 
 /** What the platform, not the tenant, says about the stack; addresses are those of this tenant. */
@@ -16,6 +16,7 @@ export type PlatformValues = {
   }
   readonly nodeSelector: Readonly<Record<string, string>>
   readonly wazuh: WazuhPlatform
+  readonly network: NetworkPlatform
 }
 
 /** The values would not fit the chart; the message names the keys and what they should be, never what they are. */
@@ -64,7 +65,12 @@ function wantedValues(tenant: Tenant, platform: PlatformValues): v.InferInput<ty
     integrations: config.integrations,
     components: componentsOf(tenant, profile, platform.wazuh),
     linuxep: { resources: profile.linuxep, ...imageOf(spec.images.linuxEp) },
-    networkPolicies: { allowedLlmHosts: config.network.allowedLlmHosts },
+    networkPolicies: {
+      allowedLlmHosts: config.network.allowedLlmHosts,
+      ...platform.network,
+      llmCidrs: [...platform.network.llmCidrs],
+      indexerCidrs: [...platform.network.indexerCidrs],
+    },
     resourceQuota: profile.quota,
     wazuhIngress: config.wazuhIngress,
     adapter: {

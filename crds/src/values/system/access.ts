@@ -123,6 +123,12 @@ export const NetworkPolicies = group(
     ),
     apiServerCidrs: cidrs('Addresses of the Kubernetes API; empty for any on ports 443 and 6443.'),
     databaseCidrs: cidrs('Addresses of an external database; empty for any on its port.'),
+    tenantLlmCidrs: cidrs(
+      'Addresses at which tenants’ runs workers find LLMs that have a host name, on the port of each; empty for none: policies know no names.',
+    ),
+    tenantIndexerCidrs: cidrs(
+      'Addresses of indexers outside of tenants’ namespaces, when orchestrator.indexerUrl names a host.',
+    ),
   },
   'Network policies.',
 )
