@@ -1,18 +1,21 @@
 import { ServiceError } from '@service/domain'
 import type { Ready } from '@service/wire'
 import type { Hono } from 'hono'
+import type { IdentityProxy as IdentityProxyConfig } from './config/index.ts'
 import type { Context } from './context.ts'
 import { isUnavailable } from './db/errors.ts'
 import { forTenant } from './db/scope.ts'
 import { createApp } from './http/app.ts'
 import { createHandlers } from './http/handlers/index.ts'
 import { customerOrigin } from './http/hosts.ts'
+import { trustOf } from './http/identity-headers.ts'
+import type { IdentityProxy } from './http/middleware/identity.ts'
 import type { HttpEnv } from './http/types.ts'
 import { createLoginLimiter, createPasswordHasher } from './identity/index.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { createTokenVerifier, type TokenState } from './tokens/verifier.ts'
 import { createLeaseRenewer } from './verbs/adapter/lease.ts'
-import { type AuthContext, resolveSession } from './verbs/auth/index.ts'
+import { type AuthContext, enterProxied, resolveProxied, resolveSession } from './verbs/auth/index.ts'
 import { once } from './verbs/once.ts'
 import { targetExists } from './verbs/target.ts'
 import { VERSION } from './version.ts'
@@ -49,6 +52,7 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
       material: context.material,
       provisioning: config.provisioning,
       installNamespace: config.installNamespace,
+      authMode,
       hashPassword,
       wake: parts.wake,
       customerUrl: (slug) => customerOrigin(hosts, slug),
@@ -72,7 +76,6 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
     ready: parts.ready,
   })
   return createApp({
-    authMode,
     hosts,
     cookieSecure,
     clock,
@@ -80,12 +83,20 @@ export function createApi(context: Context, parts: ApiParts): Hono<HttpEnv> {
     handlers,
     onRequest: parts.metrics.request,
     resolveSession: (cookie, host) => resolveSession(auth, { cookie, host }),
+    identityProxy: authMode === 'proxy' ? identityProxyOf(auth, config.identityProxy) : null,
     verifyToken: createTokenVerifier({ tokens, clock, load: (tenantId) => tokenState(context, tenantId) }),
     targetExists: (principal, target) => targetExists({ db }, principal, target),
     once: (request, work) => once({ db, clock, log }, request, work),
     explain,
   })
 }
+
+const identityProxyOf = (auth: AuthContext, { headers, trusted }: IdentityProxyConfig): IdentityProxy => ({
+  headers,
+  trusts: trustOf(trusted),
+  resolve: (request) => resolveProxied(auth, request),
+  enter: (request) => enterProxied(auth, request),
+})
 
 /** What the tenant's row says of its tokens; nothing when the row is gone or deleted (decision 2.11). */
 function tokenState({ db }: Context, tenantId: string): Promise<TokenState> {

@@ -10,7 +10,7 @@ export const ERRORS = {
   tenant_pin_required: { status: 403, title: 'Enter the tenant first' },
   password_change_required: { status: 403, title: 'Change your password first' },
   forbidden_target: { status: 403, title: 'This target is not yours to act on' },
-  untrusted_proxy: { status: 403, title: 'Identity headers are not accepted from this address' },
+  untrusted_proxy: { status: 403, title: 'These identity headers are not accepted' },
   not_found: { status: 404, title: 'Not found' },
   method_not_allowed: { status: 405, title: 'This method is not allowed here' },
   state_conflict: { status: 409, title: 'The current state does not allow this' },

@@ -21,6 +21,8 @@ export type World = {
 
 type WorldOptions = {
   separateOperator: boolean
+  /** Of a world of the test's own only. */
+  proxied?: boolean
   extraEnv?: () => Readonly<Record<string, string>>
 }
 

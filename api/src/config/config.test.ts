@@ -50,6 +50,13 @@ test('names every missing variable with its form, at once', () => {
 
 test.each([
   ['SERVICE_AUTH_MODE', 'both'],
+  ['SERVICE_TRUSTED_HEADER_USER', 'X Forwarded'],
+  ['SERVICE_TRUSTED_HEADER_EMAIL', 'X-E:mail'],
+  ['SERVICE_TRUSTED_PROXY_CIDRS', '10.0.0.1'],
+  ['SERVICE_TRUSTED_PROXY_CIDRS', '10.0.0.0/33'],
+  ['SERVICE_TRUSTED_PROXY_CIDRS', '10.0.0/8'],
+  ['SERVICE_TRUSTED_PROXY_CIDRS', '::/129'],
+  ['SERVICE_TRUSTED_PROXY_CIDRS', 'proxy.example/32'],
   ['SERVICE_LISTEN', '8080'],
   ['SERVICE_LISTEN', 'localhost:70000'],
   ['SERVICE_MSSP_ORIGINS', 'console.example.com'],
@@ -72,6 +79,25 @@ test.each([
   ['SERVICE_FAILPOINT', 'api.create.committed:'],
 ] as const)('refuses %s=%s without repeating the value', (name, value) => {
   expect(problemsOf({ ...SERVE, [name]: value })).toEqual([`${name} must be ${VARIABLES[name].expected}`])
+})
+
+test('reads whom to believe in proxy mode: nobody, unless told', () => {
+  const usual = { user: 'x-forwarded-user', email: 'x-forwarded-email', groups: 'x-forwarded-groups' }
+  expect(parseServeConfig(SERVE, noFiles).identityProxy).toEqual({ headers: usual, trusted: [] })
+  const env = {
+    ...SERVE,
+    SERVICE_TRUSTED_HEADER_USER: '',
+    SERVICE_TRUSTED_HEADER_EMAIL: 'X-Auth-Email',
+    SERVICE_TRUSTED_PROXY_CIDRS: '10.0.0.0/8, fd00::/8,192.0.2.7/32',
+  }
+  expect(parseServeConfig(env, noFiles).identityProxy).toEqual({
+    headers: { ...usual, email: 'x-auth-email' },
+    trusted: [
+      { address: '10.0.0.0', prefix: 8, family: 'ipv4' },
+      { address: 'fd00::', prefix: 8, family: 'ipv6' },
+      { address: '192.0.2.7', prefix: 32, family: 'ipv4' },
+    ],
+  })
 })
 
 test('arms a failpoint, but never in production', () => {

@@ -24,8 +24,14 @@ export type Provisioning = {
   readonly images: { readonly adapter: string; readonly runsWorker: string; readonly linuxEp: string }
   readonly reservedSlugs: ReadonlySet<string>
 }
+/** Who may say in proxy mode who somebody is, and with which headers (decision 2.7). Names in lower case. */
+export type IdentityProxy = {
+  readonly headers: { readonly user: string; readonly email: string; readonly groups: string }
+  readonly trusted: readonly parse.AddressRange[]
+}
 export type ServeConfig = {
   readonly authMode: 'internal' | 'proxy'
+  readonly identityProxy: IdentityProxy
   readonly listen: parse.Listen
   readonly metricsListen: parse.Listen
   readonly hosts: Hosts
@@ -95,6 +101,7 @@ export function parseServeConfig(env: Environment, readFile: ReadFile = fromDisk
   }
   const config = {
     authMode: reader.read('SERVICE_AUTH_MODE', parse.oneOf('internal', 'proxy')),
+    identityProxy: readIdentityProxy(reader),
     listen: reader.read('SERVICE_LISTEN', parse.listen),
     metricsListen: reader.read('SERVICE_METRICS_LISTEN', parse.listen),
     hosts,
@@ -230,6 +237,15 @@ function readProvisioning(reader: Reader): Omit<Provisioning, 'reservedSlugs'> {
     },
   }
 }
+
+const readIdentityProxy = (reader: Reader): IdentityProxy => ({
+  headers: {
+    user: reader.read('SERVICE_TRUSTED_HEADER_USER', parse.headerName),
+    email: reader.read('SERVICE_TRUSTED_HEADER_EMAIL', parse.headerName),
+    groups: reader.read('SERVICE_TRUSTED_HEADER_GROUPS', parse.headerName),
+  },
+  trusted: reader.read('SERVICE_TRUSTED_PROXY_CIDRS', parse.addressRanges),
+})
 
 const readLogLevel = (reader: Reader): ServeConfig['logLevel'] =>
   reader.read('SERVICE_LOG_LEVEL', parse.oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'))

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import {
   type ArmedFailpoint,
   INSTALL_SECRETS,
@@ -36,6 +37,34 @@ export const uuid: Parser<string> = (text) =>
 
 export const namespace: Parser<string> = (text) =>
   /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(text) ? text : undefined
+
+/** As HTTP compares it: in lower case. */
+export const headerName: Parser<string> = (text) =>
+  /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/.test(text) ? text.toLowerCase() : undefined
+
+/** `address/prefix`. */
+export type AddressRange = {
+  readonly address: string
+  readonly prefix: number
+  readonly family: 'ipv4' | 'ipv6'
+}
+
+export const addressRanges: Parser<readonly AddressRange[]> = (text) => {
+  const found = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .map(addressRange)
+  return found.every((range) => range !== undefined) ? found : undefined
+}
+
+function addressRange(text: string): AddressRange | undefined {
+  const [, address = '', bits = ''] = /^([0-9a-fA-F.:]+)\/(\d{1,3})$/.exec(text) ?? []
+  const version = isIP(address)
+  const prefix = Number(bits)
+  if (version === 0 || prefix > (version === 4 ? 32 : 128)) return undefined
+  return { address, prefix, family: version === 4 ? 'ipv4' : 'ipv6' }
+}
 
 /** `host:port`, with brackets around an IPv6 address; port 0 asks for a free one. */
 export const listen: Parser<Listen> = (text) => {

@@ -51,11 +51,12 @@ export function createReader(env: Environment, readFile: ReadFile): Reader {
     },
   }
 
+  /** Empty is as good as absent: then the default counts. */
   function textOf(name: string, variable: Variable): string | undefined {
-    const direct = env[name]
+    const direct = env[name] === '' ? undefined : env[name]
     const path = variable.secret ? env[`${name}_FILE`] : undefined
     if (path === undefined || path === '') return direct ?? variable.fallback
-    if (direct !== undefined && direct !== '') problems.push(`${name} and ${name}_FILE exclude each other`)
+    if (direct !== undefined) problems.push(`${name} and ${name}_FILE exclude each other`)
     try {
       return readFile(path).replace(/\r?\n$/, '')
     } catch {

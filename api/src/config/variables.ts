@@ -13,7 +13,30 @@ export const VARIABLES = {
     expected: 'internal or proxy',
     fallback: 'internal',
     about:
-      'Who signs users in. In proxy mode /api/auth/* answers 404 and, as identity headers are not read yet, everything that needs a user answers 401.',
+      'Who signs users in: the service, or an identity proxy before it. In proxy mode /api/auth/* answers 404.',
+  },
+  SERVICE_TRUSTED_HEADER_USER: {
+    expected: 'the name of a header',
+    fallback: 'X-Forwarded-User',
+    about:
+      'Header of the identity proxy with the user. It counts where the e-mail header is absent, and has to be the e-mail address then.',
+  },
+  SERVICE_TRUSTED_HEADER_EMAIL: {
+    expected: 'the name of a header',
+    fallback: 'X-Forwarded-Email',
+    about: 'Header of the identity proxy with the e-mail address of the user.',
+  },
+  SERVICE_TRUSTED_HEADER_GROUPS: {
+    expected: 'the name of a header',
+    fallback: 'X-Forwarded-Groups',
+    about:
+      'Header of the identity proxy with the groups. Nobody but the proxy may send it; roles are those of the service.',
+  },
+  SERVICE_TRUSTED_PROXY_CIDRS: {
+    expected: 'address ranges such as 10.0.0.0/8, separated by commas, or empty for nobody',
+    fallback: '',
+    about:
+      'Addresses of the identity proxy, as the service sees them on the connection. From elsewhere its headers are refused.',
   },
   SERVICE_LISTEN: { expected: 'host:port', fallback: '0.0.0.0:8080', about: 'Address of the API.' },
   SERVICE_METRICS_LISTEN: {

@@ -8,7 +8,8 @@ import type {
 } from '@service/domain'
 import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteId, RouteOf } from '@service/wire'
 import type { WorkerPrincipal } from '@service/domain'
-import type { SessionRecord } from '../verbs/auth/session.ts'
+import type { Entry } from '../verbs/auth/proxied.ts'
+import type { SessionRecord, SignedInUser } from '../verbs/auth/session.ts'
 import type { ExportFormat } from './export.ts'
 import type { KnownHost } from './hosts.ts'
 
@@ -23,13 +24,19 @@ type PrincipalOfAccess<K> = K extends 'mssp'
         : K extends 'worker'
           ? WorkerPrincipal
           : null
-type SessionOfAccess<K> = K extends 'mssp' | 'tenant' | 'session' ? SessionRecord : null
+/** In proxy mode there are no sessions, and no routes that need one. */
+type UserOf<Id extends RouteId> =
+  AccessOf<Id> extends 'mssp' | 'tenant' | 'session'
+    ? RouteOf<Id> extends { internalModeOnly: true }
+      ? SessionRecord
+      : SignedInUser
+    : null
 type AccessOf<Id extends RouteId> = RouteOf<Id>['access']['kind']
 
 /** All that a handler sees of a request: proven identity and validated input, never headers or cookies of its own choice. */
 export type Call<Id extends RouteId> = {
   readonly principal: PrincipalOfAccess<AccessOf<Id>>
-  readonly session: SessionOfAccess<AccessOf<Id>>
+  readonly user: UserOf<Id>
   readonly params: ParamsOf<Id>
   readonly query: QueryOf<Id>
   readonly body: BodyOf<Id>
@@ -65,12 +72,18 @@ export type Handler<Id extends RouteId> = (call: Call<Id>) => Promise<Answer<Res
 /** One for every row of the route table: a row without a handler does not compile. */
 export type Handlers = { readonly [Id in RouteId]: Handler<Id> }
 
-export type Identity = { readonly principal: Principal; readonly session: SessionRecord | null } | null
+export type Identity = {
+  readonly principal: Principal
+  /** Null behind a token. */
+  readonly user: SignedInUser | null
+  /** In proxy mode: the tenant that the request names. */
+  readonly entry?: Entry
+} | null
 
 /** The handler of a matched row, with the row's own types forgotten: the pipeline has checked them against its schemas. */
 export type AnyHandler = (call: {
   readonly principal: Principal | null
-  readonly session: SessionRecord | null
+  readonly user: SignedInUser | null
   readonly params: unknown
   readonly query: unknown
   readonly body: unknown

@@ -172,6 +172,28 @@ describe('the control-plane chart', () => {
     expect(v.parse(SystemValues, minimal).tenantProvisioning.tenantChartVersion).toBe(chart.version)
   })
 
+  it('tells the API whom to believe in proxy mode', () => {
+    const served = (values: Values) => {
+      const api = podIn(manifests(values), 'Deployment', 'api')
+      const serving = containerIn(api, 'api')
+      const { authMode, identityProxy } = parseServeConfig(environmentOf(serving), mounted(api, serving))
+      return { authMode, identityProxy }
+    }
+    const proxy = valuesOf('proxy-auth')
+    expect(served(proxy)).toEqual({
+      authMode: 'proxy',
+      identityProxy: {
+        headers: { user: 'x-forwarded-user', email: 'x-auth-email', groups: 'x-forwarded-groups' },
+        trusted: [
+          { address: '10.0.0.0', prefix: 8, family: 'ipv4' },
+          { address: 'fd00:10::', prefix: 64, family: 'ipv6' },
+        ],
+      },
+    })
+    expect(served({ ...proxy, oidc: {} })).toMatchObject({ identityProxy: { trusted: [] } })
+    expect(served(minimal)).toMatchObject({ authMode: 'internal', identityProxy: { trusted: [] } })
+  })
+
   it('keeps the definition of Tenants unless it is told otherwise', () => {
     const crdOf = (crds: Values) =>
       manifests(withValues({ crds })).find(({ kind }) => kind === 'CustomResourceDefinition')

@@ -222,26 +222,6 @@ describe('failures of ours', () => {
   })
 })
 
-describe('in proxy mode', () => {
-  test('the routes of the internal mode do not exist, whatever the method', async () => {
-    const proxy = await startHttp(fixture, { authMode: 'proxy', resolveSession: async () => null })
-    for (const method of ['POST', 'GET'])
-      for (const path of [
-        '/api/auth/login',
-        '/api/auth/me',
-        '/api/auth/logout',
-        '/api/auth/password/change',
-      ]) {
-        const headers = { origin: MSSP.origin, cookie: admin.cookie }
-        expect((await call(proxy.port, { method, path, headers })).status).toBe(404)
-      }
-    expect((await call(proxy.port, { path: '/api/mssp/me', headers: { cookie: admin.cookie } })).status).toBe(
-      401,
-    )
-    await proxy.stop()
-  })
-})
-
 test.each([
   ['no HTTP', 'nonsense\r\n\r\n'],
   ['no host', 'GET /health/live HTTP/1.1\r\n\r\n'],

@@ -51,6 +51,7 @@ export async function startFixture(
         ...PINS,
         reservedSlugs: new Set(['www', 'console']),
       },
+      authMode: 'internal',
       // The hasher has tests of its own, and takes its time.
       hashPassword: async () => '$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHRzYWx0c2FsdA$aGFzaA',
       wake: () => undefined,

@@ -33,6 +33,9 @@ export type Call = {
   readonly body?: string | Uint8Array
   /** Sends the body without saying how long it is. */
   readonly chunked?: boolean
+  /** Loopback address that the request goes to, and the one that it comes from. */
+  readonly to?: string
+  readonly from?: string
 }
 
 /** One request on the wire, with exactly these headers. */
@@ -44,13 +47,14 @@ export async function call(port: number, request: Call): Promise<Answer> {
 /** The same, for answers that need not be JSON. Every answer has to be one that the OpenAPI document knows. */
 export function callText(
   port: number,
-  { method = 'GET', path, headers = {}, body, chunked }: Call,
+  { method = 'GET', path, headers = {}, body, chunked, to = '127.0.0.1', from }: Call,
 ): Promise<Omit<Answer, 'body'> & { readonly text: string }> {
   return new Promise((resolve, reject) => {
     const length = body === undefined || chunked === true ? {} : { 'content-length': Buffer.byteLength(body) }
     const options = {
-      host: '127.0.0.1',
+      host: to,
       port,
+      ...(from === undefined ? {} : { localAddress: from }),
       method,
       path,
       headers: { host: MSSP.host, ...length, ...headers },
@@ -113,8 +117,7 @@ export function fakeSession(cookie: string, host: { readonly kind: 'mssp' | 'cus
     tenantDisplayName: tenantId === null ? null : 'Acme',
     mustChange: change === 'must-change',
     pinned: null,
-    absoluteExpiry: expiry,
-    idleExpiry: expiry,
+    expiresAt: expiry,
   }
   return { principal, session }
 }
@@ -153,7 +156,7 @@ export async function startHttp(fixture: Fixture, change: Partial<HttpDependenci
     'tenant.me': reached,
     ...tenantHandlers(fixture.tenants),
     ...auditHandlers(fixture),
-    ...userHandlers({ ...fixture.tenants, authMode: 'internal' }),
+    ...userHandlers(fixture.tenants),
     ...adapterHandlers({
       db: fixture.db,
       clock,
@@ -173,7 +176,6 @@ export async function startHttp(fixture: Fixture, change: Partial<HttpDependenci
   }
   const log = change.log ?? silent
   const app = createApp({
-    authMode: 'internal',
     hosts: {
       msspOrigins: [MSSP.origin, 'https://console.example.com'],
       customer: { protocol: 'http:', base: 'localhost:8080' },
@@ -184,6 +186,7 @@ export async function startHttp(fixture: Fixture, change: Partial<HttpDependenci
     handlers,
     onRequest: () => undefined,
     resolveSession: async (cookie, host) => fakeSession(cookie, host),
+    identityProxy: null,
     verifyToken: createTokenVerifier({ tokens: fixture.tokens, load, clock }),
     targetExists: (principal, target) => targetExists(fixture, principal, target),
     once: (request, work) => once({ db: fixture.db, clock, log }, request, work),

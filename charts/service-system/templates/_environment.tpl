@@ -119,6 +119,16 @@ postgres://{{ contains ":" $host | ternary (printf "[%s]" $host) $host }}:{{ $ex
   value: 0.0.0.0:9090
 - name: SERVICE_AUTH_MODE
   value: {{ .Values.auth.mode }}
+{{- if eq .Values.auth.mode "proxy" }}
+- name: SERVICE_TRUSTED_HEADER_USER
+  value: {{ .Values.oidc.trustedHeaderUser | quote }}
+- name: SERVICE_TRUSTED_HEADER_EMAIL
+  value: {{ .Values.oidc.trustedHeaderEmail | quote }}
+- name: SERVICE_TRUSTED_HEADER_GROUPS
+  value: {{ .Values.oidc.trustedHeaderGroups | quote }}
+- name: SERVICE_TRUSTED_PROXY_CIDRS
+  value: {{ join "," .Values.oidc.trustedProxyCIDRs | quote }}
+{{- end }}
 - name: SERVICE_COOKIE_SECURE
   value: {{ .Values.auth.cookieSecure | quote }}
 - name: SERVICE_MSSP_ORIGINS

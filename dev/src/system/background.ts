@@ -60,6 +60,8 @@ export async function ensureUp(
   try {
     for (;;) {
       const connection = await readConnection(localDir)
+      if (config.proxied && connection?.proxy_mssp_url === null)
+        throw new Error('the system that runs has no API in proxy mode: stop it first ("make down")')
       if (connection !== undefined) return { connection, started: !runs }
       if (!isRunning(supervisor)) throw new Error(`the system did not start; its log is ${logFile(localDir)}`)
       await sleep(100)

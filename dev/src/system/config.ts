@@ -5,6 +5,8 @@ export type SystemConfig = {
   readonly paths: SystemPaths
   /** The operator as a process of its own instead of inside the API. */
   readonly separateOperator: boolean
+  /** A second API beside the usual one, in proxy mode (decision 10.6). */
+  readonly proxied: boolean
   readonly alertsFile: string | undefined
   readonly alertCount: number
   /** What child processes inherit. A KUBECONFIG is never among it. */
@@ -28,6 +30,7 @@ export function readSystemConfig(
   return {
     paths: systemPaths(env),
     separateOperator: env.OPERATOR === 'separate',
+    proxied: env.PROXY === '1',
     alertsFile: env.ALERTS_FILE === '' ? undefined : env.ALERTS_FILE,
     alertCount: count,
     childEnv,

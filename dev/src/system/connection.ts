@@ -4,6 +4,7 @@ import { join } from 'node:path'
 /** `.local/connection.json` (decision 9): everything that a test or a person needs to reach the system. */
 export type Connection = {
   readonly mssp_url: string
+  /** An API in proxy mode and the only address whose identity headers it believes (decision 10.6); null without PROXY=1. */
   readonly proxy_mssp_url: string | null
   readonly proxy_trusted_ip: string | null
   readonly customer_url_template: string

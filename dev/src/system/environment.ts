@@ -12,16 +12,19 @@ export type SystemUrls = {
   /** What pods use: there is no DNS in the embedded cluster. */
   readonly apiForPods: string
   readonly indexer: string
+  /** Of the API in proxy mode. */
+  readonly proxied: string
 }
 
 export function systemUrls(kept: Kept): SystemUrls {
-  const { api, metrics, indexer } = kept.ports
+  const { api, metrics, indexer, proxied } = kept.ports
   return {
     mssp: `http://localhost:${api}`,
     customerTemplate: `http://{slug}.localhost:${api}`,
     metrics: `http://127.0.0.1:${metrics}/metrics`,
     apiForPods: `http://127.0.0.1:${api}`,
     indexer: `http://127.0.0.1:${indexer}`,
+    proxied: `http://localhost:${proxied}`,
   }
 }
 
@@ -41,10 +44,10 @@ type Parts = {
 }
 
 /** For browsers that resolve any name below localhost, and for clients that resolve none. */
-const otherMsspOrigins = ({ ports }: Kept) => [
-  `http://mssp.localhost:${ports.api}`,
-  `http://127.0.0.1:${ports.api}`,
-]
+const msspOrigins = (port: number) =>
+  ['localhost', 'mssp.localhost', '127.0.0.1'].map((host) => `http://${host}:${port}`).join(',')
+/** A request of the proxy comes from here: nothing else on this machine uses the address by itself. */
+export const TRUSTED_IP = '127.81.0.1'
 
 /** The environment of the operator, inside the API or alone. */
 export function operatorEnvironment({
@@ -75,7 +78,7 @@ export function apiEnvironment(parts: Parts) {
     SERVICE_AUTH_MODE: 'internal',
     SERVICE_LISTEN: `127.0.0.1:${kept.ports.api}`,
     SERVICE_METRICS_LISTEN: `127.0.0.1:${kept.ports.metrics}`,
-    SERVICE_MSSP_ORIGINS: [urls.mssp, ...otherMsspOrigins(kept)].join(','),
+    SERVICE_MSSP_ORIGINS: msspOrigins(kept.ports.api),
     SERVICE_CUSTOMER_ORIGIN_PATTERN: urls.customerTemplate.replace('{slug}', '*'),
     SERVICE_COOKIE_SECURE: 'false',
     SERVICE_DATABASE_APP_URL: databases.app,
@@ -87,6 +90,21 @@ export function apiEnvironment(parts: Parts) {
     SERVICE_INSTALL_ID: kept.installId,
     SERVICE_INSTALL_LABEL: 'development',
     SERVICE_OPERATOR: parts.separateOperator ? 'separate' : 'embedded',
+  }
+}
+
+/** A second API over the same data; the first one runs the operator, or knows who does. */
+export function proxiedEnvironment(parts: Parts) {
+  const { proxied, proxiedMetrics } = parts.kept.ports
+  return {
+    ...apiEnvironment(parts),
+    SERVICE_AUTH_MODE: 'proxy',
+    SERVICE_TRUSTED_PROXY_CIDRS: `${TRUSTED_IP}/32`,
+    SERVICE_LISTEN: `127.0.0.1:${proxied}`,
+    SERVICE_METRICS_LISTEN: `127.0.0.1:${proxiedMetrics}`,
+    SERVICE_MSSP_ORIGINS: msspOrigins(proxied),
+    SERVICE_CUSTOMER_ORIGIN_PATTERN: `http://*.localhost:${proxied}`,
+    SERVICE_OPERATOR: 'separate',
   }
 }
 

@@ -3,7 +3,14 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort, isFree } from '../cluster/ports.ts'
 
-const PREFERRED = { api: 8080, metrics: 9090, postgres: 5433, indexer: 9201 } as const
+const PREFERRED = {
+  api: 8080,
+  metrics: 9090,
+  postgres: 5433,
+  indexer: 9201,
+  proxied: 8081,
+  proxiedMetrics: 9091,
+} as const
 export type SystemPorts = { readonly [Name in keyof typeof PREFERRED]: number }
 
 /** What one development system keeps for its whole life, so that a restart changes no URL and no password. */

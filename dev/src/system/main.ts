@@ -18,6 +18,7 @@ const HELP = `Usage: node dev/src/system/main.ts <command>
 Environment: ALERTS_FILE=<ndjson>  replay this file of Wazuh alerts in the demo
              ALERTS=<n>            how many alerts the demo makes (200)
              OPERATOR=separate     run the operator as a process of its own
+             PROXY=1               run a second API in proxy mode beside the usual one
              SERVICE_DATA_DIR      where data is kept (a folder below /var/tmp)
              SERVICE_CACHE_DIR     where built tools are kept (a folder below ~/.cache)
 `

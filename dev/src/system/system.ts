@@ -5,14 +5,22 @@ import { removeConnection, writeConnection } from './connection.ts'
 import type { Connection } from './connection.ts'
 import type { SystemConfig } from './config.ts'
 import type { ProcessRecord } from '../process.ts'
-import { operatorEnvironment, systemUrls } from './environment.ts'
+import { operatorEnvironment, systemUrls, TRUSTED_IP } from './environment.ts'
 import { keep } from './kept.ts'
 import type { SystemFacts } from './facts.ts'
 import { SupervisedUnit } from './supervisor.ts'
 import type { Unit } from './supervisor.ts'
-import { apiUnit, clusterUnit, indexerUnit, nodeUnit, operatorUnit, postgresUnit } from './units.ts'
+import {
+  apiUnit,
+  clusterUnit,
+  indexerUnit,
+  nodeUnit,
+  operatorUnit,
+  postgresUnit,
+  proxiedUnit,
+} from './units.ts'
 
-export type UnitName = 'postgres' | 'cluster' | 'indexer' | 'node' | 'operator' | 'api'
+export type UnitName = 'postgres' | 'cluster' | 'indexer' | 'node' | 'operator' | 'api' | 'proxied'
 
 export type System = {
   connection(): Connection
@@ -72,6 +80,7 @@ export async function startSystem(
     ])
     await startUnit('node', nodeUnit(facts))
     await startUnit('api', apiUnit(facts))
+    if (config.proxied) await startUnit('proxied', proxiedUnit(facts))
     if (config.separateOperator) await startUnit('operator', operatorUnit(facts))
   } catch (error) {
     await shutdown()
@@ -106,8 +115,8 @@ function describeConnection(facts: SystemFacts, units: ReadonlyMap<UnitName, Sup
   const records = [...units.values()].flatMap((unit) => unit.records())
   return {
     mssp_url: urls.mssp,
-    proxy_mssp_url: null,
-    proxy_trusted_ip: null,
+    proxy_mssp_url: facts.config.proxied ? urls.proxied : null,
+    proxy_trusted_ip: facts.config.proxied ? TRUSTED_IP : null,
     customer_url_template: urls.customerTemplate,
     metrics_url: urls.metrics,
     admin: facts.kept.admin,

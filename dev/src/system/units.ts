@@ -5,7 +5,13 @@ import { startEmbeddedCluster } from '../cluster/embedded.ts'
 import { startEmbeddedPostgres } from '../postgres/embedded.ts'
 import { startProcess, stopProcess } from '../process.ts'
 import type { RunningProcess } from '../process.ts'
-import { apiEnvironment, migrateEnvironment, operatorEnvironment, systemUrls } from './environment.ts'
+import {
+  apiEnvironment,
+  migrateEnvironment,
+  operatorEnvironment,
+  proxiedEnvironment,
+  systemUrls,
+} from './environment.ts'
 import { prepareCluster } from './prepare-cluster.ts'
 import { ROOT } from './paths.ts'
 import type { Unit, UnitHandle } from './supervisor.ts'
@@ -81,6 +87,16 @@ export const apiUnit = (facts: SystemFacts): Unit => ({
     const env = { ...apiEnvironment(parts), ...facts.config.extraEnv?.() }
     const child = await startNode(facts, 'api', 'api/src/main.ts', env, ['serve'])
     return whenAnswering(child, `${systemUrls(facts.kept).apiForPods}/health/ready`)
+  },
+})
+
+/** Over the schema that the first API's init step has made. */
+export const proxiedUnit = (facts: SystemFacts): Unit => ({
+  name: 'API in proxy mode',
+  start: async () => {
+    const env = { ...proxiedEnvironment(partsOf(facts)), ...facts.config.extraEnv?.() }
+    const child = await startNode(facts, 'api-proxy', 'api/src/main.ts', env, ['serve'])
+    return whenAnswering(child, `${systemUrls(facts.kept).proxied}/health/ready`)
   },
 })
 

@@ -3,6 +3,8 @@ import { acceptsIdempotencyKey, answersAtAnyHost, type Route } from './route.ts'
 
 const always = (): boolean => true
 const isPeoples = ({ access: { kind } }: Route): boolean => ['session', 'mssp', 'tenant'].includes(kind)
+/** A proxy's word counts in proxy mode only, where these routes are. */
+const isProxied = (route: Route): boolean => isPeoples(route) && route.internalModeOnly !== true
 const isWorkloads = ({ access: { kind } }: Route): boolean => kind === 'adapter' || kind === 'worker'
 const changes = ({ method }: Route): boolean => method !== 'GET'
 const capabilityOf = ({ access }: Route) => ('capability' in access ? access.capability : null)
@@ -12,6 +14,7 @@ const CHECKS: readonly (readonly [ErrorCode, (route: Route) => boolean])[] = [
   ['malformed_request', always],
   ['csrf_failed', (route) => changes(route) && !isWorkloads(route)],
   ['unauthenticated', isPeoples],
+  ['untrusted_proxy', isProxied],
   ['invalid_token', isWorkloads],
   ['wrong_audience', ({ access: { kind } }) => kind === 'mssp' || kind === 'tenant'],
   ['password_change_required', (route) => isPeoples(route) && route.whileMustChange !== true],
@@ -21,7 +24,7 @@ const CHECKS: readonly (readonly [ErrorCode, (route: Route) => boolean])[] = [
     ({ access }) =>
       access.kind === 'mssp' && access.capability !== null && needsPin('analyst', access.capability),
   ],
-  // Also a host that is not configured, and in proxy mode the routes of internal mode.
+  // Also a host that is not configured, and in proxy mode the routes of internal mode and a tenant that a header names.
   ['not_found', ({ path }) => !answersAtAnyHost(path)],
   ['body_too_large', changes],
   ['unsupported_media_type', changes],

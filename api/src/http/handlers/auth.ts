@@ -31,13 +31,13 @@ export const authHandlers = ({ context, clock, cookieSecure }: AuthDependencies)
       await logout(context, { cookie: client.cookie, requestId: client.requestId })
       return { body: { ok: true as const }, headers: { 'set-cookie': clearedSessionCookie(cookieSecure) } }
     },
-    'auth.me': async ({ session }) => ({ body: await describeIdentity(context, session) }),
-    'mssp.me': async ({ session }) => ({ body: await describeIdentity(context, session) }),
-    'tenant.me': async ({ session }) => ({ body: await describeIdentity(context, session) }),
-    'auth.assume-tenant': async ({ principal, session, body, client: { requestId } }) => ({
+    'auth.me': async ({ user }) => ({ body: await describeIdentity(context, user) }),
+    'mssp.me': async ({ user }) => ({ body: await describeIdentity(context, user) }),
+    'tenant.me': async ({ user }) => ({ body: await describeIdentity(context, user) }),
+    'auth.assume-tenant': async ({ principal, user: session, body, client: { requestId } }) => ({
       body: await assumeTenant(context, { principal, session, requestId, target: body }),
     }),
-    'auth.password.change': async ({ principal, session, body, client }) => {
+    'auth.password.change': async ({ principal, user: session, body, client }) => {
       const { requestId } = client
       await changePassword(context, { principal, session, ...body, requestId })
       return { body: { ok: true as const } }

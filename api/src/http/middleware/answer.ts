@@ -21,7 +21,7 @@ export const answer =
     const identity = c.get('identity')
     const call = {
       principal: identity?.principal ?? null,
-      session: identity?.session ?? null,
+      user: identity?.user ?? null,
       params: c.get('params'),
       query: c.get('query'),
       body: c.get('body'),

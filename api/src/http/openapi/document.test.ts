@@ -82,8 +82,23 @@ describe('the OpenAPI document', () => {
       { name: 'actor', schema: { type: 'array', items: { type: 'string' } } },
       { name: 'action' },
       { name: 'tenant', schema: { type: 'array', items: { format: 'uuid' } } },
+      { $ref: '#/components/parameters/ServiceTenant' },
       { $ref: '#/components/parameters/RequestId' },
     ])
+  })
+
+  test('names what proxy mode adds: its refusal, and the tenant of a request', () => {
+    const tells = (id: string) => {
+      const { parameters = [], responses = {} } = operationOf(id) ?? {}
+      return [
+        JSON.stringify(responses['403'] ?? null).includes('untrusted_proxy'),
+        parameters.some(({ $ref }) => $ref?.endsWith('/ServiceTenant') === true),
+      ]
+    }
+    expect(tells('mssp.tenants.list')).toEqual([true, true])
+    expect(tells('tenant.me')).toEqual([true, false])
+    expect(tells('auth.assume-tenant')).toEqual([false, false])
+    expect(tells('adapter.config')).toEqual([false, false])
   })
 
   test('names the idempotency key where one is taken, and the forms of an export', () => {

@@ -7,6 +7,8 @@ import { componentsFor, type Json, jsonSchemaOf } from './schemas.ts'
 const DESCRIPTION = `Multi-tenant security operations on Kubernetes.
 
 People sign in with \`POST /api/auth/login\` and are known by the session cookie; a tenant's workloads carry bearer tokens.
+In proxy mode an identity proxy says in its headers who somebody is, from trusted addresses only (else 403 \`untrusted_proxy\`);
+operations with \`x-internal-mode-only\` answer 404 then. \`GET /health/live\` tells the mode.
 Every request of people that changes something says by \`Origin\` (or \`Referer\`) that it comes from the host that it goes to.
 \`x-audience\` says who an operation is for, \`x-capability\` what their role has to allow.
 
@@ -18,7 +20,8 @@ const SECURITY_SCHEMES: Json = {
     type: 'apiKey',
     in: 'cookie',
     name: SESSION_COOKIE,
-    description: 'Of a person who has signed in, at the host of their side.',
+    description:
+      'Of a person who has signed in, at the host of their side. In proxy mode the headers of the identity proxy take its place.',
   },
   adapterToken: {
     type: 'http',

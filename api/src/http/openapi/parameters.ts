@@ -18,6 +18,13 @@ export const HEADER_PARAMETERS: Readonly<Record<string, Json>> = {
     description: 'The origin of this very host. Browsers send it; without it `Referer` has to say the same.',
     schema: { type: 'string', examples: ['https://console.example.com'] },
   },
+  ServiceTenant: {
+    name: 'X-Service-Tenant',
+    in: 'header',
+    description:
+      'In proxy mode: id or slug of the tenant that this request is about, as `POST /api/auth/assume-tenant` enters one in internal mode, where the header says nothing.',
+    schema: { type: 'string', examples: ['acme'] },
+  },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
@@ -39,10 +46,14 @@ export function parametersOf(route: Route, checksOrigin: boolean): readonly Json
     })),
     ...entriesOf(route.query).map(([name, schema]) => queryParameter(name, schema)),
     ...(acceptsIdempotencyKey(route) ? [header('IdempotencyKey')] : []),
+    ...(takesTenantHeader(route) ? [header('ServiceTenant')] : []),
     ...(checksOrigin ? [header('Origin')] : []),
     header('RequestId'),
   ]
 }
+
+const takesTenantHeader = ({ access, internalModeOnly }: Route): boolean =>
+  access.kind === 'mssp' && internalModeOnly !== true
 
 type WithEntries = v.GenericSchema & { readonly entries: Readonly<Record<string, v.GenericSchema>> }
 

@@ -16,7 +16,7 @@ export type AssumeTenant = {
   readonly target: AssumeTenantRequest
 }
 type Context = Pick<AuthContext, 'db' | 'clock' | 'authMode'>
-type Pin = NonNullable<SessionRecord['pinned']>
+type Pin = NonNullable<SessionRecord['pinned']> & { readonly until: Date }
 
 /** Decision 2.6: enters a tenant for 30 minutes, or leaves the one that was entered when none is named. */
 export async function assumeTenant(ctx: Context, request: AssumeTenant): Promise<Identity> {

@@ -7,9 +7,8 @@ import { sessionIdOf } from '../../identity/session-id.ts'
 import type { AuthContext, AuthHost } from './context.ts'
 import { slugOf } from './context.ts'
 
-/** A live session and its user, as they are at this request. */
-export type SessionRecord = {
-  readonly id: string
+/** Somebody who is signed in, as they are at this request: the same in both auth modes (S "Session cookie", rule 2). */
+export type SignedInUser = {
   readonly userId: string
   readonly email: string
   readonly displayName: string
@@ -23,11 +22,14 @@ export type SessionRecord = {
     readonly tenantId: string
     readonly slug: string
     readonly displayName: string
-    readonly until: Date
+    /** Null when it is entered for this request only. */
+    readonly until: Date | null
   } | null
-  readonly absoluteExpiry: Date
-  readonly idleExpiry: Date
+  /** When the session ends, as things stand; null where none is ours to end. */
+  readonly expiresAt: Date | null
 }
+/** A live session and its user. */
+export type SessionRecord = SignedInUser & { readonly id: string }
 
 export type SignedIn = { readonly principal: UserPrincipal; readonly session: SessionRecord }
 
@@ -61,8 +63,7 @@ function sessionOf(id: string, row: SessionRow): SessionRecord {
     pinned: isPinned
       ? { tenantId: pinned_id, slug: pinned_slug, displayName: pinned_display_name, until: pinned_until }
       : null,
-    absoluteExpiry: row.absolute_expiry,
-    idleExpiry: row.idle_expiry,
+    expiresAt: row.idle_expiry < row.absolute_expiry ? row.idle_expiry : row.absolute_expiry,
   }
 }
 
@@ -72,7 +73,7 @@ export function principalOf(user: {
   readonly role: Role
   readonly tenantId: string | null
   readonly id: string | null
-  readonly pinned?: SessionRecord['pinned']
+  readonly pinned?: SignedInUser['pinned']
 }): UserPrincipal {
   const { userId, role, tenantId } = user
   const common = { kind: 'user', userId, sessionId: user.id } as const
@@ -84,27 +85,26 @@ export function principalOf(user: {
 }
 
 /** Decision 2.5. */
-export function describeIdentity(
-  ctx: Pick<AuthContext, 'authMode'>,
-  session: SessionRecord,
-): Promise<Identity> {
-  const { pinned } = session
-  const expiry = session.idleExpiry < session.absoluteExpiry ? session.idleExpiry : session.absoluteExpiry
+export function describeIdentity(ctx: Pick<AuthContext, 'authMode'>, user: SignedInUser): Promise<Identity> {
+  const { pinned, expiresAt } = user
   return Promise.resolve({
-    user_id: session.userId,
-    email: session.email,
-    display_name: session.displayName,
-    user_type: session.tenantId === null ? 'mssp' : 'tenant',
-    role: session.role,
-    tenant_id: session.tenantId,
-    tenant_slug: session.tenantSlug,
-    current_tenant: pinned?.tenantId ?? session.tenantId,
-    current_tenant_slug: pinned?.slug ?? session.tenantSlug,
-    current_tenant_display_name: pinned?.displayName ?? session.tenantDisplayName,
-    current_tenant_expires_at: pinned === null ? null : timestamp(pinned.until),
-    must_change: session.mustChange,
-    session_expires_at: timestamp(expiry),
+    user_id: user.userId,
+    email: user.email,
+    display_name: user.displayName,
+    user_type: user.tenantId === null ? 'mssp' : 'tenant',
+    role: user.role,
+    tenant_id: user.tenantId,
+    tenant_slug: user.tenantSlug,
+    current_tenant: pinned?.tenantId ?? user.tenantId,
+    current_tenant_slug: pinned?.slug ?? user.tenantSlug,
+    current_tenant_display_name: pinned?.displayName ?? user.tenantDisplayName,
+    current_tenant_expires_at: at(pinned?.until),
+    must_change: user.mustChange,
+    session_expires_at: at(expiresAt),
     auth_mode: ctx.authMode,
-    permissions: [...permissionsOf(session.role)],
+    permissions: [...permissionsOf(user.role)],
   })
 }
+
+const at = (time: Date | null | undefined): string | null =>
+  time === null || time === undefined ? null : timestamp(time)

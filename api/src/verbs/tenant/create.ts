@@ -21,6 +21,7 @@ export type CreateTenantContext = {
   readonly material: MaterialStore
   readonly provisioning: Provisioning
   readonly installNamespace: string
+  readonly authMode: 'internal' | 'proxy'
   readonly hashPassword: (password: string) => Promise<string>
   /** Tells the projector that there is a mark. */
   readonly wake: () => void
@@ -72,7 +73,7 @@ export async function createTenant(
     contact:
       admin === null
         ? null
-        : { user_id: admin.userId, email: admin.email, temporary_password: admin.temporaryPassword },
+        : { user_id: admin.userId, email: admin.email, temporary_password: admin.first?.password ?? null },
   }
 }
 

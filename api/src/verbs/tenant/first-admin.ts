@@ -1,28 +1,27 @@
-import type { Clock, Principal } from '@service/domain'
+import type { Principal } from '@service/domain'
 import { writeAudit } from '../../db/audit.ts'
 import { newId } from '../../db/ids.ts'
 import type { Tx } from '../../db/scope.ts'
 import { createUserRow } from '../../db/users.ts'
-import { randomPassword, TEMPORARY_PASSWORD_LENGTH } from '../../secrets/random.ts'
+import type { UserContext } from '../user/context.ts'
+import { firstPassword } from '../user/first-password.ts'
 
 /** The first tenant_admin before it is written: the slow hash is made outside any transaction. */
 export type FirstAdmin = {
   readonly userId: string
   readonly email: string
-  readonly temporaryPassword: string
-  readonly passwordHash: string
+  /** Null in proxy mode. */
+  readonly first: { readonly password: string; readonly hash: string } | null
 }
 
 export async function prepareFirstAdmin(
-  ctx: { readonly clock: Clock; readonly hashPassword: (password: string) => Promise<string> },
+  ctx: Pick<UserContext, 'clock' | 'authMode' | 'hashPassword'>,
   email: string,
 ): Promise<FirstAdmin> {
-  const temporaryPassword = randomPassword(TEMPORARY_PASSWORD_LENGTH)
-  const passwordHash = await ctx.hashPassword(temporaryPassword)
-  return { userId: newId(ctx.clock), email: email.toLowerCase(), temporaryPassword, passwordHash }
+  return { userId: newId(ctx.clock), email: email.toLowerCase(), first: await firstPassword(ctx) }
 }
 
-/** User, credential that must change, and audit row, in the tenant's own transaction. */
+/** User, credential that must change if there is one, and audit row, in the tenant's own transaction. */
 export async function insertFirstAdmin(
   tx: Tx,
   admin: FirstAdmin,
@@ -35,14 +34,14 @@ export async function insertFirstAdmin(
 ): Promise<void> {
   const { tenantId, principal, requestId, now } = by
   const user = { email: admin.email, displayName: admin.email, role: 'tenant_admin' } as const
-  await createUserRow(tx, { ...user, id: admin.userId, tenantId }, admin.passwordHash, now)
+  await createUserRow(tx, { ...user, id: admin.userId, tenantId }, admin.first?.hash ?? null, now)
   await writeAudit(tx, {
     principal,
     action: 'user.create',
     tenantId,
     resourceType: 'user',
     resourceId: admin.userId,
-    after: { email: admin.email, role: user.role, must_change: true },
+    after: { email: admin.email, role: user.role, must_change: admin.first !== null },
     actingAs: tenantId,
     requestId,
   })

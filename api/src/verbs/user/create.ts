@@ -5,9 +5,9 @@ import { newId } from '../../db/ids.ts'
 import { inScopeOf } from '../../db/scope.ts'
 import { createUserRow, type UserRow } from '../../db/users.ts'
 import { normalizeEmail } from '../../identity/email.ts'
-import { randomPassword, TEMPORARY_PASSWORD_LENGTH } from '../../secrets/random.ts'
 import { refuseInGrace } from '../grace.ts'
 import { type Caller, guardUsers, type UserContext } from './context.ts'
+import { firstPassword } from './first-password.ts'
 import { auditUser, userSnapshot, userView } from './rows.ts'
 import { refusePlatformAdmin } from './rules.ts'
 
@@ -18,8 +18,7 @@ export async function createUser(
 ): Promise<UserCreated> {
   const actor = guardUsers(principal, 'user.write')
   refusePlatformAdmin(actor, input.role)
-  const password = ctx.authMode === 'internal' ? randomPassword(TEMPORARY_PASSWORD_LENGTH) : null
-  const hash = password === null ? null : await ctx.hashPassword(password)
+  const first = await firstPassword(ctx)
   const now = ctx.clock()
   const user: UserRow = {
     id: newId(ctx.clock),
@@ -28,17 +27,17 @@ export async function createUser(
     displayName: input.display_name ?? input.email,
     role: input.role,
     active: true,
-    mustChange: password !== null,
+    mustChange: first !== null,
     lastLoginAt: null,
     createdAt: now,
   }
   await inScopeOf(ctx.db, actor.tenantId, async (tx) => {
     await refuseInGrace(tx, actor.tenantId)
-    await createUserRow(tx, user, hash, now)
+    await createUserRow(tx, user, first?.hash ?? null, now)
     const after = userSnapshot(user)
     await auditUser(tx, actor, { action: 'user.create', resourceId: user.id, requestId, after })
   }).catch((error: unknown) => {
     throw isUniqueViolation(error, 'users_email') ? new ServiceError('email_taken') : error
   })
-  return { ...userView(user), temporary_password: password }
+  return { ...userView(user), temporary_password: first?.password ?? null }
 }

@@ -93,12 +93,23 @@ const header = (name: string, what: string) => v.optional(matching(HEADER, 128, 
 
 export const Oidc = group(
   {
-    trustedHeaderUser: header('X-Forwarded-User', 'Header with the user.'),
-    trustedHeaderEmail: header('X-Forwarded-Email', 'Header with the e-mail address.'),
-    trustedHeaderGroups: header('X-Forwarded-Groups', 'Header with the groups.'),
-    trustedProxyCIDRs: cidrs('Addresses of the identity proxy; nobody else may send the headers.'),
+    trustedHeaderUser: header(
+      'X-Forwarded-User',
+      'Header with the user; it counts without the e-mail header, and is the e-mail address then.',
+    ),
+    trustedHeaderEmail: header(
+      'X-Forwarded-Email',
+      'Header with the e-mail address of a user of the service.',
+    ),
+    trustedHeaderGroups: header(
+      'X-Forwarded-Groups',
+      'Header with the groups. Roles are those of the service.',
+    ),
+    trustedProxyCIDRs: cidrs(
+      'Addresses of the identity proxy as the API sees them; nobody else may send the headers, and empty trusts nobody.',
+    ),
   },
-  'Identity headers, for auth.mode proxy. This version does not read them yet.',
+  'Identity headers, for auth.mode proxy.',
 )
 
 export const NetworkPolicies = group(
