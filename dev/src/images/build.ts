@@ -8,7 +8,7 @@ import { ROOT } from '../system/paths.ts'
 import { bundle } from './bundle.ts'
 import { IMAGES } from './catalogue.ts'
 import type { ImageSpec } from './catalogue.ts'
-import { docker, inspectImage, requireDocker } from './docker.ts'
+import { docker, inspectImage, requireDocker, runInImage } from './docker.ts'
 import { copyMissingLibraries } from './libraries.ts'
 import { sbom } from './sbom.ts'
 
@@ -68,6 +68,7 @@ async function buildProductImage(
   const base = config.baseImage ?? (await defaultBase(context))
   await ensureBase(base, log)
   await addLibraries(context, base)
+  await addCommands(spec, context, base)
   const version = await versionOf(spec.room)
   const reference = `${spec.repository}:${version}`
   const fresh = await buildContext({
@@ -101,6 +102,18 @@ async function addLibraries(context: string, base: string): Promise<void> {
   const app = join(context, 'app')
   const native = (await readdir(app)).filter((name) => name.endsWith('.node')).map((name) => join(app, name))
   await copyMissingLibraries(native, context, base, join(context, 'lib'))
+}
+
+/** There may be neither shell nor env in the base: a command names its Node.js by the path that it has there. */
+async function addCommands({ commands }: ImageSpec, context: string, base: string): Promise<void> {
+  if (Object.keys(commands).length === 0) return
+  const node = await runInImage(base, 'process.stdout.write(process.execPath)')
+  await mkdir(join(context, 'bin'), { recursive: true })
+  for (const [name, entry] of Object.entries(commands)) {
+    const path = join(context, 'bin', name)
+    await writeFile(path, `#!${node}\nimport('/app/${entry}.mjs')\n`)
+    await chmod(path, 0o755)
+  }
 }
 
 async function versionOf(room: string): Promise<string> {

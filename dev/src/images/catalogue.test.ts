@@ -5,7 +5,8 @@ import { ROOT } from '../system/paths.ts'
 import { IMAGES } from './catalogue.ts'
 
 describe('what goes into an image', () => {
-  it.each(IMAGES)('$repository: lies where it is copied from', ({ entries, files }) => {
+  it.each(IMAGES)('$repository: lies where it is copied from', ({ entries, files, commands }) => {
+    for (const entry of Object.values(commands)) expect(Object.keys(entries)).toContain(entry)
     for (const from of [...Object.values(entries), ...Object.values(files)])
       expect(existsSync(join(ROOT, from)), from).toBe(true)
   })

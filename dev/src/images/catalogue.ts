@@ -7,6 +7,8 @@ export type ImageSpec = {
   readonly entries: Readonly<Record<string, string>>
   /** Files and folders copied below `/app` → where they lie in the checkout. */
   readonly files: Readonly<Record<string, string>>
+  /** Commands in `/usr/local/bin` → the entries that they run. */
+  readonly commands: Readonly<Record<string, string>>
   /** Whether helm goes into `/usr/local/bin`. */
   readonly helm: boolean
   /** Words of the bundles without which a dependency's patch is missing. */
@@ -35,6 +37,7 @@ export const IMAGES: readonly ImageSpec[] = [
       docs: 'api/src/http/docs',
       'charts/service-tenant': 'charts/service-tenant',
     },
+    commands: { 'service-auth': 'service-auth' },
     helm: true,
     patched: DRIVER_PATCH,
   },
@@ -43,6 +46,7 @@ export const IMAGES: readonly ImageSpec[] = [
     repository: 'service/adapter',
     entries: { main: 'adapter/src/main.ts' },
     files: LEGAL,
+    commands: {},
     helm: false,
     patched: [],
   },
@@ -51,6 +55,7 @@ export const IMAGES: readonly ImageSpec[] = [
     repository: 'service/runs-worker',
     entries: { main: 'runs-worker/src/main.ts' },
     files: LEGAL,
+    commands: {},
     helm: false,
     patched: [],
   },

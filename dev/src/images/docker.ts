@@ -20,6 +20,12 @@ export async function docker(...args: readonly string[]): Promise<string> {
   return stdout.trim()
 }
 
+/** What a script says that the Node.js of an image runs, with nothing around it. */
+export function runInImage(image: string, script: string, ...args: readonly string[]): Promise<string> {
+  const node = ['--entrypoint=node', '--env=PATH=/usr/local/bin:/usr/bin:/nodejs/bin']
+  return docker('run', '--rm', '--network=none', ...node, image, '--eval', script, ...args)
+}
+
 /** Rejects with NoDocker, whose message says what to do. */
 export async function requireDocker(): Promise<void> {
   const failure = await docker('info', '--format', '{{.ServerVersion}}').then(

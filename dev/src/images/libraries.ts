@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { copyFile, mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
-import { docker } from './docker.ts'
+import { runInImage } from './docker.ts'
 
 const LINKED = /^\s*(\S+\.so\S*) => (\/\S+)/gm
 
@@ -38,12 +38,5 @@ async function missingIn(base: string, names: readonly string[]): Promise<readon
       return false
     })
     process.stdout.write(JSON.stringify(missing))`
-  const args = [
-    'run',
-    '--rm',
-    '--network=none',
-    '--entrypoint=node',
-    '--env=PATH=/usr/local/bin:/usr/bin:/nodejs/bin',
-  ]
-  return JSON.parse(await docker(...args, base, '--eval', script, JSON.stringify(names))) as string[]
+  return JSON.parse(await runInImage(base, script, JSON.stringify(names))) as string[]
 }

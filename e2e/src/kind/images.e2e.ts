@@ -109,10 +109,11 @@ describe('the images', async () => {
     },
   )
 
-  it('of the API carries helm, the migrations and the chart of a tenant', async () => {
+  it('of the API carries helm, the migrations, the chart of a tenant and the command for passwords', async () => {
     const [api] = images
     const container = await start(api?.reference ?? '', ENVIRONMENTS.api)
     expect(await docker('exec', container, 'helm', 'version', '--short')).toMatch(/^v4\./)
+    expect(await docker('exec', container, 'service-auth', '--version')).toBe('0.1.0')
     const template = ['helm', 'show', 'chart', '/app/charts/service-tenant']
     expect(await docker('exec', container, ...template)).toContain('name: service-tenant')
     const migrations = `process.stdout.write(String((await import('node:fs')).readdirSync('/app/migrations')))`
