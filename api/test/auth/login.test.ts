@@ -42,6 +42,7 @@ const fails = async (email: string, times: number, host: AuthHost = MSSP): Promi
     codes.push(await codeOf(login(bench.context(), attempt(email, WRONG, host))))
   return codes
 }
+const PARALLEL = 200
 const TEN = Array<string>(10).fill('invalid_credentials')
 
 describe('a right password', () => {
@@ -146,28 +147,32 @@ describe('the lockout', () => {
     }
   })
 
-  test('20 guesses at the same time: at most 10 are verified, one lockout, and the right one does not pass after it', async () => {
-    const user = await bench.user()
+  /** From as many processes, so that only what the database counts holds them back. */
+  const storm = async (email: string) => {
     verified = 0
-    const codes = await Promise.all(
-      Array.from({ length: 20 }, () => codeOf(login(bench.context(), attempt(user.email, WRONG)))),
+    const [began, used] = [performance.now(), process.cpuUsage()]
+    const guesses = Array.from({ length: PARALLEL }, () => login(bench.context(), attempt(email, WRONG)))
+    const codes = await Promise.all(guesses.map(codeOf))
+    const { user, system } = process.cpuUsage(used)
+    const ms = { wall: Math.round(performance.now() - began), cpu: Math.round((user + system) / 1000) }
+    return { codes: codes.toSorted(), verified, ms }
+  }
+
+  test('200 guesses at the same time: 10 are verified, one lockout, and the right one does not pass after it; the same for an unknown address', async () => {
+    const user = await bench.user()
+    const unknown = await storm(`${randomUUID()}@example.test`)
+    const known = await storm(user.email)
+    for (const { codes, verified } of [known, unknown]) {
+      expect(codes).toEqual([...Array<string>(PARALLEL - 10).fill('account_locked'), ...TEN])
+      expect(verified).toBe(10)
+    }
+    console.log(
+      `S4: ${PARALLEL} guesses at once, verified and ms: ${JSON.stringify({ known, unknown }, ['known', 'unknown', 'verified', 'ms', 'wall', 'cpu'])}`,
     )
-    expect(codes.toSorted()).toEqual([...Array<string>(10).fill('account_locked'), ...TEN])
-    expect(verified).toBe(10)
     const actions = await bench.actions(user.id)
     expect(actions.filter((action) => action === 'auth.lockout.triggered')).toHaveLength(1)
     expect(actions.filter((action) => action === 'auth.login.failure bad_password')).toHaveLength(10)
     expect(await codeOf(login(bench.context(), attempt(user.email, PASSWORD)))).toBe('account_locked')
-  })
-
-  test('20 guesses at an unknown address: the same', async () => {
-    const email = `${randomUUID()}@example.test`
-    verified = 0
-    const codes = await Promise.all(
-      Array.from({ length: 20 }, () => codeOf(login(bench.context(), attempt(email, WRONG)))),
-    )
-    expect(codes.toSorted()).toEqual([...Array<string>(10).fill('account_locked'), ...TEN])
-    expect(verified).toBe(10)
   })
 })
 
@@ -274,18 +279,20 @@ test('a wrong password and an unknown address cost the same', async () => {
       costs[kind]?.push({ wall: performance.now() - began, cpu: (user + system) / 1000 })
     }
   }
-  const medians = (of: keyof Cost) =>
+  const ranked = (of: keyof Cost, share: number) =>
     Object.fromEntries(
       Object.entries(costs).map(([kind, all]) => [
         kind,
-        Math.round(all.map((cost) => cost[of]).toSorted((a, b) => a - b)[all.length >> 1] ?? 0),
+        Math.round(
+          all.map((cost) => cost[of]).toSorted((a, b) => a - b)[Math.floor(all.length * share)] ?? 0,
+        ),
       ]),
     )
   console.log(
-    `failed login, median ms: wall ${JSON.stringify(medians('wall'))}, CPU ${JSON.stringify(medians('cpu'))}`,
+    `failed login, median ms: wall ${JSON.stringify(ranked('wall', 0.5))}, CPU ${JSON.stringify(ranked('cpu', 0.5))}`,
   )
-  // Wall time depends on who else is using the machine; what the work costs does not.
-  const cpu = Object.values(medians('cpu'))
+  // Whoever else is using the machine only adds to it: the least is what the work itself costs.
+  const cpu = Object.values(ranked('cpu', 0))
   expect(Math.min(...cpu)).toBeGreaterThan(20)
   expect(Math.max(...cpu) / Math.min(...cpu)).toBeLessThan(1.35)
 })
