@@ -23,6 +23,30 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
+describe('a second API, in proxy mode', () => {
+  // What follows takes the API away: none may be left that does its work.
+  afterAll(() => world.system.stop('proxied'))
+
+  it('believes the one address that is said to be the proxy’s, and has the same data', async () => {
+    const { proxy_mssp_url: url, proxy_trusted_ip: proxy, admin } = world.connection
+    const me = (localAddress: string | null): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        const headers = { 'x-forwarded-email': admin.email }
+        get(
+          `${url}/api/mssp/me`,
+          { family: 4, localAddress: localAddress ?? '127.0.0.1', headers },
+          (answer) => {
+            let text = ''
+            answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
+            answer.on('end', () => resolve(JSON.parse(text)))
+          },
+        ).on('error', reject)
+      })
+    expect(await me(proxy)).toMatchObject({ email: admin.email, role: 'platform_admin', auth_mode: 'proxy' })
+    expect(await me(null)).toMatchObject({ code: 'untrusted_proxy' })
+  })
+})
+
 it('the history of a tenant that was provisioned while the API was away is complete', async () => {
   const tenant = await createTenant(world, 'away')
   await until('the Tenant resource', async () =>
@@ -40,25 +64,6 @@ it('the history of a tenant that was provisioned while the API was away is compl
   const active = await untilActive(world, tenant.id)
   expect(active.conditions.find((each) => each.type === 'Ready')?.status).toBe('True')
   expect(await history(world, tenant.id)).toEqual(WHOLE_HISTORY)
-})
-
-it('a second API believes the one address that is said to be the proxy’s, and has the same data', async () => {
-  const { proxy_mssp_url: url, proxy_trusted_ip: proxy, admin } = world.connection
-  const me = (localAddress: string | null): Promise<unknown> =>
-    new Promise((resolve, reject) => {
-      const headers = { 'x-forwarded-email': admin.email }
-      get(
-        `${url}/api/mssp/me`,
-        { family: 4, localAddress: localAddress ?? '127.0.0.1', headers },
-        (answer) => {
-          let text = ''
-          answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
-          answer.on('end', () => resolve(JSON.parse(text)))
-        },
-      ).on('error', reject)
-    })
-  expect(await me(proxy)).toMatchObject({ email: admin.email, role: 'platform_admin', auth_mode: 'proxy' })
-  expect(await me(null)).toMatchObject({ code: 'untrusted_proxy' })
 })
 
 describe('an operator whose rights are taken away', () => {
