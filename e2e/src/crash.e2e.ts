@@ -27,7 +27,9 @@ it('tenants are killed at every moment of their way, one after the other, and no
     expect(lives.faults).toEqual([])
     expect(lives.deaths).toBe(ONBOARDING.length)
     deaths += lives.deaths
-    console.log(`${lives.tenants} tenants`)
+    console.log(
+      `${lives.deaths} deaths, ${lives.tenants} tenants, recovered within ${Math.round(lives.recoveryMs)} ms`,
+    )
   }
   console.log(`${deaths} deaths`)
   expect(deaths).toBeGreaterThanOrEqual(DEATHS)
