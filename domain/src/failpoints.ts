@@ -14,6 +14,7 @@ export const FAILPOINTS = [
   'operator.status.written',
   'operator.finalizer.added',
   'operator.namespace.created',
+  'operator.access.granted',
   'operator.secrets.one_written',
   'operator.secrets.written',
   'operator.release.helm_started',

@@ -43,6 +43,8 @@ export const FINALIZER = 'service.dev/teardown'
 export const RELEASE_NAME = 'service-tenant'
 export const ADAPTER_LEASE_NAME = 'adapter'
 export const LEADER_LEASE_NAME = 'service-operator'
+/** In each tenant's namespace: what lets the operator in. */
+export const TENANT_ROLE_BINDING = 'service-operator'
 export const FIELD_MANAGER = { api: 'service-api', operator: 'service-operator' } as const
 
 export const ANNOTATIONS = {

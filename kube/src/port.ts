@@ -64,6 +64,19 @@ export const VOLUME_CLAIMS: ResourceType = {
   plural: 'persistentvolumeclaims',
   namespaced: true,
 }
+export const ROLE_BINDINGS: ResourceType = {
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'RoleBinding',
+  plural: 'rolebindings',
+  namespaced: true,
+}
+/** Created to ask what the asking account may do; nothing is stored. */
+export const ACCESS_REVIEWS: ResourceType = {
+  apiVersion: 'authorization.k8s.io/v1',
+  kind: 'SelfSubjectAccessReview',
+  plural: 'selfsubjectaccessreviews',
+  namespaced: false,
+}
 export const EVENTS: ResourceType = {
   apiVersion: 'events.k8s.io/v1',
   kind: 'Event',

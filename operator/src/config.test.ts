@@ -49,6 +49,15 @@ describe('the configuration', () => {
       expect(() => read({ SERVICE_TENANT_INDEXER_CIDRS: wrong }), wrong).toThrow(ConfigError)
   })
 
+  it('lets itself into namespaces when it is told how, and as whom', () => {
+    const read = (env: Record<string, string>) => parseOperatorConfig(env).access
+    expect(read({ SERVICE_OPERATOR_ACCOUNT: 'api' })).toBeNull()
+    expect(
+      read({ SERVICE_TENANT_ROLE: 'r', SERVICE_OPERATOR_ACCOUNT: 'api', SERVICE_INSTALL_NAMESPACE: 'here' }),
+    ).toEqual({ role: 'r', account: { name: 'api', namespace: 'here' } })
+    expect(() => read({ SERVICE_TENANT_ROLE: 'r' })).toThrow(/SERVICE_OPERATOR_ACCOUNT/)
+  })
+
   it('names all that is wrong, and never a value', () => {
     const parse = (): unknown =>
       parseOperatorConfig({

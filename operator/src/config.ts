@@ -28,6 +28,12 @@ export type OperatorConfig = {
   /** `null`: the service account of the pod. */
   readonly kubeconfigPath: string | null
   readonly installNamespace: string
+  /** How it lets itself into tenants' namespaces; `null` where it may do everything anyway. */
+  readonly access: {
+    /** ClusterRole. */
+    readonly role: string
+    readonly account: { readonly name: string; readonly namespace: string }
+  } | null
   readonly helm: {
     readonly command: string
     /** Folder, archive or OCI reference of the tenant chart; used when a Tenant names none. */
@@ -77,6 +83,10 @@ const HELM_ENV = [
 export const SETTINGS = {
   SERVICE_KUBECONFIG: 'kubeconfig file; without it the service account of the pod',
   SERVICE_INSTALL_NAMESPACE: `namespace of the install (default ${INSTALL_NAMESPACE})`,
+  SERVICE_TENANT_ROLE:
+    'ClusterRole that the operator binds its account to in each tenant’s namespace; without it none is bound',
+  SERVICE_OPERATOR_ACCOUNT:
+    'service account of the operator in the install namespace; needed with SERVICE_TENANT_ROLE',
   SERVICE_HELM: 'helm 4 (default helm)',
   SERVICE_HELM_GUARD: 'program under which helm runs (default: the one beside the operator)',
   SERVICE_TENANT_CHART:
@@ -119,6 +129,7 @@ export function parseOperatorConfig(env: Env): OperatorConfig {
   const config: OperatorConfig = {
     kubeconfigPath: read.text('SERVICE_KUBECONFIG', '') || null,
     installNamespace,
+    access: read.access(installNamespace),
     helm: {
       command: read.text('SERVICE_HELM', 'helm'),
       chart: read.text('SERVICE_TENANT_CHART', CHART),
@@ -203,6 +214,13 @@ function reader(env: Env, problems: string[]) {
       const armed = parseFailpoint(value)
       if (armed === undefined || env['NODE_ENV'] === 'production') wrong(name)
       return armed ?? null
+    },
+    access: (namespace: string): OperatorConfig['access'] => {
+      const role = text('SERVICE_TENANT_ROLE', '')
+      const name = text('SERVICE_OPERATOR_ACCOUNT', '')
+      if (role === '') return null
+      if (name === '') wrong('SERVICE_OPERATOR_ACCOUNT')
+      return { role, account: { name, namespace } }
     },
     ranges: (name: Setting): string[] => {
       const ranges = text(name, '')

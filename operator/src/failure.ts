@@ -20,6 +20,10 @@ const TERMINATING = /because it is being terminated/
 const PASSING_OUTPUT =
   /the object has been modified|Operation cannot be fulfilled|Internal error occurred|failed calling webhook|the server was unable to|request did not complete|timed out/i
 
+/** What is refused in a namespace because it is on its way out. */
+export const isTerminating = (error: unknown): boolean =>
+  isKubeError(error) && error.status === 403 && TERMINATING.test(error.message)
+
 /** The one place that tells failed from slow (decision 3.6): only what is refused is rolled back. */
 export function judge(step: Step, error: unknown): Judgement {
   if (error instanceof HelmError) return judgeHelm(step, error)

@@ -8,17 +8,22 @@ import type { PlatformValues } from './desired/index.ts'
 import { digestOf } from './helm/release.ts'
 import type { Release, Workload } from './helm/release.ts'
 import type { Chart } from './helm/driver.ts'
+import { isTerminating } from './failure.ts'
 import type { DesiredRelease, NamespaceSeen, Observation } from './observation.ts'
+import { accessStep } from './steps/access.ts'
 import { observeSecrets } from './steps/secrets.ts'
 import { WORKLOAD_TYPES } from './watches.ts'
 
 export type Observed = Observation & { readonly release: Release | null; readonly chart: Chart }
 
-/** Looks at everything that one tenant consists of. Watches first; the server is asked for what they do not have. */
+/**
+ * Looks at everything that one tenant consists of. Watches first; the server is asked for what they do not have. One thing
+ * is made on the way: the right to look into the namespace. One that is going takes it away, and is not looked into.
+ */
 export async function observe(context: ReconcileContext, tenant: Tenant): Promise<Observed> {
   const name = namespaceOf(tenant.metadata.name)
-  const namespace = await observeNamespace(context, tenant)
-  const inside = namespace.state === 'ours' || namespace.state === 'terminating'
+  const namespace = await enterNamespace(context, tenant)
+  const inside = namespace.state === 'ours'
   const [secrets, release, chart] = await Promise.all([
     observeSecrets(context, tenant, inside),
     inside ? context.releases.read(context.kube, name) : null,
@@ -34,6 +39,19 @@ export async function observe(context: ReconcileContext, tenant: Tenant): Promis
     desired: desiredRelease(context, tenant, chart),
     workloads: release === null ? null : await observeWorkloads(context, name, release.workloads),
     heartbeatAt: heartbeatAt === null || Number.isNaN(heartbeatAt.getTime()) ? null : heartbeatAt,
+  }
+}
+
+async function enterNamespace(context: ReconcileContext, tenant: Tenant): Promise<NamespaceSeen> {
+  const seen = await observeNamespace(context, tenant)
+  if (seen.state !== 'ours') return seen
+  try {
+    await accessStep(context, namespaceOf(tenant.metadata.name))
+    return seen
+  } catch (error) {
+    // The watch was behind.
+    if (!isTerminating(error)) throw error
+    return { state: 'terminating', uid: seen.uid, blockers: [] }
   }
 }
 

@@ -34,6 +34,8 @@ export async function teardownTenant(context: ReconcileContext, start: Tenant): 
     if (next.do === 'wait') return { finished: false, requeueAfterMs: WAITING_MS }
     if (context.draining.aborted) return { finished: false, requeueAfterMs: 0 }
     await destroy(context, tenant, seen, next)
+    // Its going arrives as an event.
+    if (next.do === 'delete-namespace') return { finished: false, requeueAfterMs: WAITING_MS }
   }
   return { finished: false, requeueAfterMs: WAITING_MS }
 }

@@ -1,11 +1,14 @@
+import { spawnSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TENANTS } from '@service/crds'
 import type { Tenant } from '@service/crds'
-import { FINALIZER, NAMESPACE_LABELS, namespaceOf } from '@service/domain'
-import { DEPLOYMENTS, EVENTS, NAMESPACES, SECRETS } from '@service/kube'
+import { ANNOTATIONS, FINALIZER, NAMESPACE_LABELS, namespaceOf, TENANT_ROLE_BINDING } from '@service/domain'
+import { createKubeClient, DEPLOYMENTS, EVENTS, NAMESPACES, ROLE_BINDINGS, SECRETS } from '@service/kube'
 import type { KubeObject } from '@service/kube'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { installAccounts } from '../../dev/src/system/accounts.ts'
+import type { RoleBinding } from '../src/steps/access.ts'
 import {
   eventually,
   readTenant,
@@ -40,7 +43,13 @@ describe('a tenant', () => {
 
   beforeAll(async () => {
     bed = await startTestBed()
-    operator = await bed.startOperator()
+    // With the rights that the chart grants, and no more.
+    const { kubeconfigPath, directory, tools } = bed
+    const place = { kubeconfig: kubeconfigPath, helm: tools.helm, directory }
+    const accounts = await installAccounts({ ...place, separateOperator: true })
+    const kube = createKubeClient({ kubeconfigPath: accounts.operator, userAgent: 'operator-test' })
+    const env = { SERVICE_KUBECONFIG: accounts.operator, ...accounts.access }
+    operator = await bed.startOperator(env, { kube })
   })
   afterAll(() => bed.end())
 
@@ -115,6 +124,53 @@ describe('a tenant', () => {
       ]),
     )
   })
+
+  it('is entered by one binding, which is mended when it is looked at, and nobody can tell', async () => {
+    const before = await tenant('acme')
+    const key = { name: TENANT_ROLE_BINDING, namespace: namespaceOf('acme') }
+    const binding = () => bed.kube.get<RoleBinding>(ROLE_BINDINGS, key)
+    const made = await binding()
+    const said = ({ roleRef, subjects }: RoleBinding) => ({ roleRef, subjects })
+    const wanted = {
+      roleRef: expect.objectContaining({ kind: 'ClusterRole', name: 'service-system-tenant' }),
+      subjects: [{ kind: 'ServiceAccount', name: 'service-system-operator', namespace: 'service-system' }],
+    }
+    expect(said(made as RoleBinding)).toEqual(wanted)
+    const { metadata: _, ...rest } = made as RoleBinding
+    const gone = () => bed.kube.delete(ROLE_BINDINGS, key)
+    const somebody = { kind: 'ServiceAccount', name: 'somebody', namespace: 'default' }
+    const changes = [
+      gone,
+      () => bed.kube.patch(ROLE_BINDINGS, key, { subjects: [...(rest.subjects ?? []), somebody] }),
+      async () => {
+        await gone()
+        const other = { ...rest, metadata: key, roleRef: { ...rest.roleRef, name: 'view' } }
+        await bed.kube.create(ROLE_BINDINGS, other)
+      },
+    ]
+    for (const [index, change] of changes.entries()) {
+      await change()
+      const annotations = { [ANNOTATIONS.requestedAt]: `again-${index}` }
+      await bed.kube.patch(TENANTS, { name: 'acme' }, { metadata: { annotations } })
+      await eventually('it is mended', async () => {
+        const seen = await binding()
+        return seen !== null && seen.roleRef.name === rest.roleRef.name && seen.subjects?.length === 1
+      })
+    }
+    await sleep(500)
+    expect((await tenant('acme')).status).toEqual(before.status)
+    expect(await operatorMay('get', 'secrets', 'kube-system')).toBe(false)
+    expect(await operatorMay('get', 'secrets', namespaceOf('acme'))).toBe(true)
+  })
+
+  const operatorMay = async (verb: string, resource: string, namespace: string): Promise<boolean> => {
+    const account = 'system:serviceaccount:service-system:service-system-operator'
+    const ask = ['auth', 'can-i', verb, resource, '--namespace', namespace, `--as=${account}`]
+    const { stdout } = spawnSync(bed.tools.kubectl, ['--kubeconfig', bed.kubeconfigPath, ...ask], {
+      encoding: 'utf8',
+    })
+    return stdout.trim() === 'yes'
+  }
 
   it('that has settled is left alone: no write, however often it is looked at', async () => {
     const settled = await onboard('quiet')

@@ -76,6 +76,10 @@ postgres://{{ contains ":" $host | ternary (printf "[%s]" $host) $host }}:{{ $ex
 {{/* Of whoever runs the operator. */}}
 {{- define "service-system.operatorEnv" -}}
 {{- $own := .Values.orchestrator -}}
+- name: SERVICE_TENANT_ROLE
+  value: {{ include "service-system.tenantRole" . }}
+- name: SERVICE_OPERATOR_ACCOUNT
+  value: {{ include "service-system.operatorAccount" . }}
 - name: SERVICE_ADAPTER_API_URL
   value: {{ $own.adapterApiUrl | default (printf "http://%s-api.%s.svc:%d" (include "service-system.fullname" .) .Release.Namespace (int64 .Values.api.service.port)) | quote }}
 {{- with $own.indexerUrl }}

@@ -151,6 +151,11 @@ priorityClassName: {{ . | quote }}
 {{- include "service-system.fullname" . }}-{{ .Values.orchestrator.separate | ternary "operator" "api" -}}
 {{- end -}}
 
+{{/* Name of the binding that the operator makes in each tenant's namespace. */}}
+{{- define "service-system.tenantBinding" -}}
+service-operator
+{{- end -}}
+
 {{- define "service-system.tenantRole" -}}
 {{- include "service-system.fullname" . }}-tenant
 {{- end -}}

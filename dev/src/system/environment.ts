@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { INSTALL_NAMESPACE } from '@service/domain'
 import { LOCAL_NODE_LABEL } from '../cluster/labels.ts'
 import type { Tools } from '../cluster/tools.ts'
+import type { Accounts } from './accounts.ts'
 import type { Kept } from './kept.ts'
 import { ROOT } from './paths.ts'
 
@@ -37,7 +38,7 @@ export type DatabaseUrls = { readonly admin: string; readonly app: string; reado
 
 type Parts = {
   readonly kept: Kept
-  readonly kubeconfig: string
+  readonly accounts: Accounts
   readonly tools: Tools
   readonly databases: DatabaseUrls
   readonly separateOperator: boolean
@@ -52,12 +53,13 @@ export const TRUSTED_IP = '127.81.0.1'
 /** The environment of the operator, inside the API or alone. */
 export function operatorEnvironment({
   kept,
-  kubeconfig,
+  accounts,
   tools,
 }: Omit<Parts, 'databases' | 'separateOperator'>) {
   const urls = systemUrls(kept)
   return {
-    SERVICE_KUBECONFIG: kubeconfig,
+    SERVICE_KUBECONFIG: accounts.operator,
+    ...accounts.access,
     SERVICE_INSTALL_NAMESPACE: INSTALL_NAMESPACE,
     SERVICE_HELM: tools.helm,
     SERVICE_TENANT_CHART: join(ROOT, 'charts/service-tenant'),
@@ -75,6 +77,7 @@ export function apiEnvironment(parts: Parts) {
   const urls = systemUrls(kept)
   return {
     ...operatorEnvironment(parts),
+    SERVICE_KUBECONFIG: parts.accounts.api,
     SERVICE_AUTH_MODE: 'internal',
     SERVICE_LISTEN: `127.0.0.1:${kept.ports.api}`,
     SERVICE_METRICS_LISTEN: `127.0.0.1:${kept.ports.metrics}`,

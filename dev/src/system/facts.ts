@@ -1,5 +1,6 @@
 import type { Tools } from '../cluster/tools.ts'
 import type { SystemConfig } from './config.ts'
+import type { Accounts } from './accounts.ts'
 import type { DatabaseUrls } from './environment.ts'
 import type { Kept } from './kept.ts'
 
@@ -10,5 +11,8 @@ export type SystemFacts = {
   readonly tools: Tools
   readonly log: (line: string) => void
   databases: DatabaseUrls | undefined
+  /** The administrator's. */
   kubeconfig: string | undefined
+  /** What API and operator run as. */
+  accounts: Accounts | undefined
 }

@@ -45,7 +45,15 @@ export async function startSystem(
   await mkdir(join(localDir, 'logs'), { recursive: true })
   const tools = await ensureTools({ progress: log })
   const kept = await keep(dataDir, config.anyPorts)
-  const facts: SystemFacts = { config, kept, tools, log, databases: undefined, kubeconfig: undefined }
+  const facts: SystemFacts = {
+    config,
+    kept,
+    tools,
+    log,
+    databases: undefined,
+    kubeconfig: undefined,
+    accounts: undefined,
+  }
   const units = new Map<UnitName, SupervisedUnit>()
   let complete = false
   let publishing = Promise.resolve()
@@ -101,8 +109,8 @@ export async function startSystem(
       for (const record of unitOf(name).records()) process.kill(record.pid, signal)
     },
     operatorEnvironment: () => {
-      const { kubeconfig } = connection()
-      return operatorEnvironment({ kept, kubeconfig, tools })
+      if (facts.accounts === undefined) throw new Error('the system has not started yet')
+      return operatorEnvironment({ kept, accounts: facts.accounts, tools })
     },
     shutdown,
   }

@@ -5,6 +5,7 @@ import { startEmbeddedCluster } from '../cluster/embedded.ts'
 import { startEmbeddedPostgres } from '../postgres/embedded.ts'
 import { startProcess, stopProcess } from '../process.ts'
 import type { RunningProcess } from '../process.ts'
+import { installAccounts } from './accounts.ts'
 import {
   apiEnvironment,
   migrateEnvironment,
@@ -44,6 +45,12 @@ export const clusterUnit = (facts: SystemFacts): Unit => ({
     })
     facts.kubeconfig = cluster.kubeconfigPath
     await prepareCluster(cluster.kubeconfigPath)
+    facts.accounts = await installAccounts({
+      kubeconfig: cluster.kubeconfigPath,
+      helm: facts.tools.helm,
+      directory: join(facts.config.paths.dataDir, 'cluster'),
+      separateOperator: facts.config.separateOperator,
+    })
     return { records: cluster.processes, stop: () => cluster.stop() }
   },
 })
@@ -111,7 +118,7 @@ export const operatorUnit = (facts: SystemFacts): Unit => ({
 function partsOf(facts: SystemFacts) {
   return {
     kept: facts.kept,
-    kubeconfig: known(facts.kubeconfig),
+    accounts: known(facts.accounts),
     tools: facts.tools,
     databases: known(facts.databases),
     separateOperator: facts.config.separateOperator,

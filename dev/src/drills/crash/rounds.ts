@@ -21,6 +21,7 @@ export const ONBOARDING: readonly Failpoint[] = [
   'api.projector.mark_cleared',
   'operator.finalizer.added',
   'operator.namespace.created',
+  'operator.access.granted',
   'operator.secrets.one_written',
   'operator.secrets.written',
   'operator.release.helm_started',
