@@ -5,8 +5,8 @@ import { ensureTools } from '../dev/src/cluster/tools.ts'
 import { NO_DOCKER_EXIT, NoDocker } from '../dev/src/images/docker.ts'
 import { systemPaths } from '../dev/src/system/paths.ts'
 import { WORLD_FILE } from '../e2e/src/config.ts'
-import { keepEvidence, raiseWorld, writeWorld } from '../e2e/src/kind/world.ts'
-import type { Place } from '../e2e/src/kind/world.ts'
+import { keepEvidence, raiseWorld, writeWorld } from '../dev/src/kind/world.ts'
+import type { Place } from '../dev/src/kind/world.ts'
 import { NONE, printTotals, runProject, sum } from './runner.ts'
 import type { Totals } from './runner.ts'
 
@@ -24,7 +24,7 @@ const log = (line: string): void => console.log(line)
 
 async function scenarios(): Promise<Totals> {
   try {
-    await writeWorld(worldFile, await raiseWorld(place, log))
+    await writeWorld(worldFile, await raiseWorld(place, 'tenant', log))
   } catch (error) {
     if (error instanceof NoDocker) throw error
     console.error(error)

@@ -2,7 +2,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { brokenLinks, codeBlocks } from './markdown.ts'
+import { brokenLinks } from './markdown.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const FILES = globSync(['*.md', 'docs/**/*.md', '{*,dev/src/*,charts/*}/README.md'], {
@@ -40,12 +40,5 @@ describe('the links of the documents', () => {
       'a.md: ../x leads out of the checkout',
     ])
     rmSync(root, { recursive: true })
-  })
-})
-
-describe('the code blocks of a document', () => {
-  it('are those of the language, word for word', () => {
-    const text = '```sh\nmake a\n\nmake b\n```\n\n```json\n{}\n```\n\n```sh\n  c\n```\n'
-    expect(codeBlocks(text, 'sh')).toEqual(['make a\n\nmake b\n', '  c\n'])
   })
 })

@@ -4,12 +4,6 @@ import { dirname, join, relative, resolve } from 'node:path'
 const FENCE = /^```.*?\n[^]*?^```$/gm
 const LINK = /\[[^\]]*\]\(([^)\s]+)\)/g
 
-/** The commands of each fenced block of a language, as they stand there. */
-export function codeBlocks(markdown: string, language: string): string[] {
-  const blocks = markdown.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))
-  return [...blocks].map(([, body = '']) => body)
-}
-
 /** Links of a Markdown file to places below `root` that do not exist, one sentence each. Addresses with a scheme are not asked. */
 export function brokenLinks(root: string, file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8').replaceAll(FENCE, '')

@@ -5,6 +5,11 @@ export { testCluster } from './cluster/testing.ts'
 export { ensureTools } from './cluster/tools.ts'
 export { createTestDatabase } from './postgres/testing.ts'
 export { WHOLE_HISTORY } from './history.ts'
+export { guideBlocks, guideSection, runGuide, type GuidePlace } from './kind/guide.ts'
+export { joinKindSystem } from './kind/join.ts'
+export { clusterTools } from './kind/kubectl.ts'
+export { GUIDE_TENANT, NAMESPACE, RELEASE, type KindWorld } from './kind/layout.ts'
+export { codeBlocks } from './markdown.ts'
 export { startIndexer } from './indexer/index.ts'
 export { readSystemConfig, type SystemConfig } from './system/config.ts'
 export type { Connection } from './system/connection.ts'
@@ -12,17 +17,6 @@ export { RestError, signIn, type RestSession } from './system/rest.ts'
 export { startSystem, type System } from './system/system.ts'
 export { startTemporarySystem, type TemporarySystem } from './system/temporary.ts'
 export { waitUntil } from './wait-until.ts'
-export {
-  createKindCluster,
-  deleteKindCluster,
-  exportKindLogs,
-  loadKindImages,
-  readKindAuditLog,
-  type KindCluster,
-} from './cluster/kind.ts'
-export { buildContext, buildImages, defaultBase, readImageConfig } from './images/build.ts'
-export { bundle } from './images/bundle.ts'
-export { copyMissingLibraries } from './images/libraries.ts'
+export { readKindAuditLog } from './cluster/kind.ts'
+export { buildImages, readImageConfig } from './images/build.ts'
 export { docker, NO_DOCKER_EXIT, NoDocker } from './images/docker.ts'
-export { findBinaries } from './postgres/binaries.ts'
-export { serverUser } from './postgres/system-user.ts'

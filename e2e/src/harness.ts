@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { ensureTools, signIn, startTemporarySystem, waitUntil } from '@service/dev'
+import { ensureTools, joinKindSystem, signIn, startTemporarySystem, waitUntil } from '@service/dev'
 import type { Connection, RestSession, System } from '@service/dev'
 import type { Tenant, TenantDetail } from '@service/wire'
 import postgres from 'postgres'
 import { worldFile } from './config.ts'
 import { filePlaces, type Place } from './everywhere.ts'
-import { joinKindSystem } from './kind/join.ts'
 
 export type World = {
   readonly system: System

@@ -3,9 +3,8 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } f
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { ensureTools, readSystemConfig } from '@service/dev'
+import { codeBlocks, ensureTools, readSystemConfig } from '@service/dev'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { codeBlocks } from '../../scripts/markdown.ts'
 
 /** The commands of the README, word for word, as somebody runs them who has just cloned: only the dependencies are there. */
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -19,7 +18,7 @@ beforeAll(async () => {
   await promisify(execFile)('bash', ['-c', 'command -v curl && command -v jq']).catch(() => {
     throw new Error('the README needs curl and jq: install both')
   })
-  blocks = codeBlocks(await readFile(join(ROOT, 'README.md'), 'utf8'), 'sh')
+  blocks = codeBlocks(await readFile(join(ROOT, 'README.md'), 'utf8'), 'sh').map(({ text }) => text)
   clone = await mkdtemp(join(tmpdir(), 'service-readme-'))
   dataDir = join('/var/tmp', basename(clone))
   await cp(ROOT, clone, {

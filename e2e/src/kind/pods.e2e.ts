@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { ensureTools, generateAlerts, loadAlerts } from '@service/dev'
+import { ensureTools, generateAlerts, loadAlerts, NAMESPACE } from '@service/dev'
 import type { TenantDetail } from '@service/wire'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTenant, startWorld, until, untilActive, type World } from '../harness.ts'
-import { NAMESPACE } from './layout.ts'
 
 const TENANT = 'tenant-pods'
 

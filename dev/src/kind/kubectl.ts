@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { ensureTools } from '@service/dev'
+import { ensureTools } from '../cluster/tools.ts'
 
 const TIMEOUT_MS = 360_000
 

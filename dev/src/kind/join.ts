@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { System } from '@service/dev'
+import type { System } from '../system/system.ts'
 import { clusterTools } from './kubectl.ts'
 import { NAMESPACE, RELEASE, STANDIN_NAMESPACE } from './layout.ts'
 import type { KindWorld } from './layout.ts'

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import { readKindAuditLog } from '@service/dev'
+import { readKindAuditLog, type KindWorld } from '@service/dev'
 import { describe, expect, it } from 'vitest'
 import { worldFile } from '../config.ts'
-import type { KindWorld } from './layout.ts'
 
 /** One request as the API server's audit log tells it (audit.k8s.io/v1, level Metadata). */
 type AuditEvent = {

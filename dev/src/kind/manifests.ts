@@ -1,4 +1,4 @@
-import { NAMESPACE, NODE_PORTS, RELEASE, STANDIN_NAMESPACE } from './layout.ts'
+import { NAMESPACE, NODE_PORTS, STANDIN_NAMESPACE } from './layout.ts'
 import { STANDINS } from './standins.ts'
 
 const INDEXER = { app: 'indexer' }
@@ -36,17 +36,15 @@ export const STANDIN_OBJECTS = [
   nodePort('indexer', STANDIN_NAMESPACE, INDEXER, 9200, NODE_PORTS.indexer),
 ]
 
-/** The database from outside, for the scenarios' own looks; `selector` is that of the chart's Service. */
-export const databasePort = (selector: Readonly<Record<string, string>>) =>
-  nodePort('e2e-postgres', NAMESPACE, selector, 5432, NODE_PORTS.postgres)
+/** Doors from outside that no Service of the chart is; `selectors` are those of the chart's Services. */
+export const doors = (selectors: { readonly postgres: Labels; readonly api: Labels }) => [
+  nodePort('dev-postgres', NAMESPACE, selectors.postgres, 5432, NODE_PORTS.postgres),
+  nodePort('dev-metrics', NAMESPACE, selectors.api, 9090, NODE_PORTS.metrics),
+]
 
-function nodePort(
-  name: string,
-  namespace: string,
-  selector: Readonly<Record<string, string>>,
-  port: number,
-  onNode: number,
-) {
+type Labels = Readonly<Record<string, string>>
+
+function nodePort(name: string, namespace: string, selector: Labels, port: number, onNode: number) {
   return {
     apiVersion: 'v1',
     kind: 'Service',
@@ -55,26 +53,21 @@ function nodePort(
   }
 }
 
-/** Values for `helm install` besides those that the guide asks everybody for. */
-export const systemValues = (hostPort: number) => ({
-  install: {
-    msspId: '0190a1b2-0000-7000-8000-000000000001',
-    installId: '0190a1b2-0000-7000-8000-000000000002',
-    msspName: 'Example MSSP',
-    installLabel: RELEASE,
-  },
+/** What the guide's VALUES says here, where images are stand-ins and a Service of the node's port stands in for an Ingress. */
+export const systemValues = (ports: { readonly api: number; readonly forwarded: number }) => ({
   api: {
     service: { type: 'NodePort', nodePort: NODE_PORTS.api },
     // The indexer's stand-in takes the place of each tenant's stack.
     extraEnv: [{ name: 'SERVICE_TENANT_WAZUH', value: 'false' }],
   },
   auth: {
-    cookieSecure: false,
-    publicOriginOverride: `http://localhost:${hostPort}`,
-    publicCustomerOriginOverride: `http://*.localhost:${hostPort}`,
+    publicOriginOverride: [ports.api, ports.forwarded].map((port) => `http://localhost:${port}`).join(','),
+    publicCustomerOriginOverride: `http://*.localhost:${ports.api}`,
   },
   postgres: { image: imageOf(STANDINS.postgres), runAsUser: 999, persistence: { size: '1Gi' } },
   orchestrator: { indexerUrl: `http://indexer.${STANDIN_NAMESPACE}.svc:9200/{slug}` },
+  // A node of two cores has to hold some tenants beside them, and a second API during an upgrade.
+  resources: { api: { requests: { cpu: '50m' } }, postgres: { requests: { cpu: '50m' } } },
 })
 
 function imageOf(reference: string) {

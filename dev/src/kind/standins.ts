@@ -2,26 +2,29 @@ import { execFile } from 'node:child_process'
 import { chmod, chown, copyFile, cp, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import {
-  buildContext,
-  bundle,
-  copyMissingLibraries,
-  defaultBase,
-  findBinaries,
-  readImageConfig,
-  serverUser,
-} from '@service/dev'
+import { buildContext, defaultBase, readImageConfig } from '../images/build.ts'
+import { bundle } from '../images/bundle.ts'
+import { copyMissingLibraries } from '../images/libraries.ts'
+import { findBinaries } from '../postgres/binaries.ts'
+import { serverUser } from '../postgres/system-user.ts'
 
 const run = promisify(execFile)
 const HERE = import.meta.dirname
 
 /** Images of ours in place of upstream ones that cannot be had without a registry; the product knows none of them. */
-export const STANDINS = { postgres: 'e2e/postgres:1', indexer: 'e2e/indexer:1' } as const
+export const STANDINS = {
+  postgres: 'standin/postgres:1',
+  indexer: 'standin/indexer:1',
+} as const
 
-export async function buildStandins(log: (line: string) => void): Promise<readonly string[]> {
-  await buildPostgres(log)
-  await buildIndexer(log)
-  return Object.values(STANDINS)
+/** References of all, and whether each had to be built. */
+export async function buildStandins(
+  log: (line: string) => void,
+): Promise<readonly { readonly reference: string; readonly fresh: boolean }[]> {
+  return [
+    { reference: STANDINS.postgres, fresh: await buildPostgres(log) },
+    { reference: STANDINS.indexer, fresh: await buildIndexer(log) },
+  ]
 }
 
 async function emptied(name: string): Promise<string> {
@@ -31,24 +34,24 @@ async function emptied(name: string): Promise<string> {
   return context
 }
 
-async function buildIndexer(log: (line: string) => void): Promise<void> {
-  const context = await emptied('e2e-indexer')
+async function buildIndexer(log: (line: string) => void): Promise<boolean> {
+  const context = await emptied('standin-indexer')
   await bundle({ entries: { main: 'dev/src/indexer/main.ts' }, patched: [] }, join(context, 'app'))
   await copyFile(join(HERE, 'indexer/Dockerfile'), join(context, 'Dockerfile'))
   const base = readImageConfig().baseImage ?? (await defaultBase(context))
-  await buildContext({ reference: STANDINS.indexer, context, base, args: {}, log })
+  return buildContext({ reference: STANDINS.indexer, context, base, args: {}, log })
 }
 
-async function buildPostgres(log: (line: string) => void): Promise<void> {
+async function buildPostgres(log: (line: string) => void): Promise<boolean> {
   const { baseImage, directory } = readImageConfig()
   const user = await serverUser()
   const binaries = await findBinaries(user)
   const native = resolve(dirname(binaries.postgres), '..')
   const template = await ensureTemplate(directory, binaries.initdb, user)
-  const context = await emptied('e2e-postgres')
+  const context = await emptied('standin-postgres')
   await bundle(
     {
-      entries: { main: 'e2e/src/kind/postgres/main.ts', 'is-ready': 'e2e/src/kind/postgres/is-ready.ts' },
+      entries: { main: 'dev/src/kind/postgres/main.ts', 'is-ready': 'dev/src/kind/postgres/is-ready.ts' },
       patched: [],
     },
     join(context, 'app'),
@@ -64,7 +67,7 @@ async function buildPostgres(log: (line: string) => void): Promise<void> {
   await copyFile(join(HERE, 'postgres/Dockerfile'), join(context, 'Dockerfile'))
   const base = baseImage ?? (await defaultBase(context))
   await copyMissingLibraries([binaries.postgres], native, base, join(context, 'lib'))
-  await buildContext({ reference: STANDINS.postgres, context, base, args: {}, log })
+  return buildContext({ reference: STANDINS.postgres, context, base, args: {}, log })
 }
 
 /** What initdb makes has an identifier of its own: it is kept, so that an unchanged image stays the same. */
@@ -73,11 +76,11 @@ async function ensureTemplate(
   initdb: string,
   user: { readonly uid: number; readonly gid: number } | null,
 ): Promise<string> {
-  const target = join(directory, 'e2e-postgres-template')
+  const target = join(directory, 'standin-postgres-template')
   if (await stat(join(target, 'PG_VERSION')).catch(() => undefined)) return target
   await rm(target, { recursive: true, force: true })
   // Outside the checkout, where the server's own user may come.
-  const staging = await mkdtemp('/var/tmp/service-e2e-initdb-')
+  const staging = await mkdtemp('/var/tmp/service-initdb-')
   if (user !== null) await chown(staging, user.uid, user.gid)
   const args = ['--username=postgres', '--encoding=UTF8', '--locale=C', '--no-instructions']
   const auth = ['--auth-local=trust', '--auth-host=scram-sha-256']
