@@ -40,7 +40,7 @@ export default defineConfig({
         },
       },
       {
-        test: { ...shared, name: 'kind-after', include: ['e2e/src/kind/*.after.ts'], testTimeout: 180_000 },
+        test: { ...shared, name: 'kind-after', include: ['e2e/src/kind/*.after.ts'], testTimeout: 300_000 },
       },
     ],
   },

@@ -5,6 +5,14 @@ export { testCluster } from './cluster/testing.ts'
 export { ensureTools } from './cluster/tools.ts'
 export { createTestDatabase } from './postgres/testing.ts'
 export { WHOLE_HISTORY } from './history.ts'
+export {
+  covers,
+  isDiscovery,
+  readGrants,
+  singleGrants,
+  type AuditEvent,
+  type Grant,
+} from './kind/audit/grants.ts'
 export { guideBlocks, guideSection, runGuide, type GuidePlace } from './kind/guide.ts'
 export { joinKindSystem } from './kind/join.ts'
 export { clusterTools } from './kind/kubectl.ts'
@@ -17,6 +25,6 @@ export { RestError, signIn, type RestSession } from './system/rest.ts'
 export { startSystem, type System } from './system/system.ts'
 export { startTemporarySystem, type TemporarySystem } from './system/temporary.ts'
 export { waitUntil } from './wait-until.ts'
-export { readKindAuditLog } from './cluster/kind.ts'
+export { loadKindImages, readKindAuditLog } from './cluster/kind.ts'
 export { buildImages, readImageConfig } from './images/build.ts'
 export { docker, NO_DOCKER_EXIT, NoDocker } from './images/docker.ts'

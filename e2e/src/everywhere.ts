@@ -49,12 +49,16 @@ export async function databasePlaces(adminUrl: string): Promise<Place[]> {
   return places
 }
 
-/** Every object of every kind; Secrets by key, and what helm has packed into them unpacked. */
-export async function clusterPlaces(world: World): Promise<Place[]> {
+/** Every object of every kind. */
+export async function allObjects(world: World): Promise<KubeObject[]> {
   const kinds = (await world.kubectl('api-resources', '--verbs=list', '-o', 'name')).trim().split('\n')
   const text = await world.kubectl('get', kinds.join(','), '-A', '-o', 'json')
-  const { items } = JSON.parse(text) as { items: KubeObject[] }
-  return items.flatMap((item) => {
+  return (JSON.parse(text) as { items: KubeObject[] }).items
+}
+
+/** The same; Secrets by key, and what helm has packed into them unpacked. */
+export async function clusterPlaces(world: World): Promise<Place[]> {
+  return (await allObjects(world)).flatMap((item) => {
     const { kind, metadata, data, ...rest } = item
     const name = `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`
     if (kind !== 'Secret') return [{ name, text: JSON.stringify(item) }]
@@ -65,11 +69,16 @@ export async function clusterPlaces(world: World): Promise<Place[]> {
     return [...keys, { name: `${name} beside its data`, text: JSON.stringify({ metadata, ...rest }) }]
   })
 }
-type KubeObject = {
+export type KubeObject = {
   readonly kind: string
   readonly type?: string
-  readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly labels?: Readonly<Record<string, string>>
+  }
   readonly data?: Readonly<Record<string, string>>
+  readonly spec?: unknown
 }
 
 function plainText(value: string, isRelease: boolean): string {

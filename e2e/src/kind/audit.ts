@@ -1,16 +1,16 @@
-import { readFile } from 'node:fs/promises'
-import { readKindAuditLog, type KindWorld } from '@service/dev'
-import { describe, expect, it } from 'vitest'
-import { worldFile } from '../config.ts'
-
-/** One request as the API server's audit log tells it (audit.k8s.io/v1, level Metadata). */
-type AuditEvent = {
-  readonly verb: string
-  readonly requestURI: string
-  readonly user: { readonly username: string }
-  readonly responseStatus?: { readonly code?: number }
-  readonly annotations?: Readonly<Record<string, string>>
-}
+import {
+  clusterTools,
+  covers,
+  isDiscovery,
+  NAMESPACE,
+  readGrants,
+  readKindAuditLog,
+  RELEASE,
+  singleGrants,
+} from '@service/dev'
+import type { AuditEvent, Grant } from '@service/dev'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { readWorld } from './live.ts'
 
 /** Service accounts of the install and of tenants. */
 const OURS = /^system:serviceaccount:(service-system|tenant-[a-z0-9-]+):/
@@ -19,21 +19,54 @@ const DECISION = 'authorization.k8s.io/decision'
 const FEWEST = 200
 
 async function ourRequests(): Promise<AuditEvent[]> {
-  const { cluster } = JSON.parse(await readFile(worldFile() ?? '', 'utf8')) as KindWorld
+  const { cluster } = await readWorld()
   const lines = (await readKindAuditLog(cluster)).split('\n').filter((line) => line !== '')
   const events = lines.map((line) => JSON.parse(line) as AuditEvent)
   return events.filter(({ user }) => OURS.test(user.username))
 }
 
-describe("the API server's audit log of the whole run", () => {
-  it('has no request of ours that was denied: all lie within the granted verbs', async () => {
-    const requests = await ourRequests()
-    const denied = requests.filter(
-      ({ annotations, responseStatus }) =>
-        annotations?.[DECISION] !== 'allow' || responseStatus?.code === 403,
-    )
-    console.log(`${requests.length} requests of ours, ${denied.length} denied`)
-    expect(requests.length).toBeGreaterThan(FEWEST)
-    expect(denied.map(({ user, verb, requestURI }) => `${user.username} ${verb} ${requestURI}`)).toEqual([])
+/** Of the release as it is installed, with what its hooks have while they run. */
+async function grantsOfChart(): Promise<Grant[]> {
+  const { helm } = await clusterTools((await readWorld()).cluster.kubeconfigPath)
+  const get = (what: string) => helm(['get', what, RELEASE, '--namespace', NAMESPACE])
+  return readGrants(`${await get('manifest')}\n${await get('hooks')}`, NAMESPACE)
+}
+
+const show = ({ user, verb, requestURI }: AuditEvent): string => `${user.username} ${verb} ${requestURI}`
+
+export function auditing(): void {
+  describe("the API server's audit log of the whole run", () => {
+    let requests: AuditEvent[]
+    let grants: Grant[]
+    beforeAll(async () => {
+      requests = await ourRequests()
+      grants = await grantsOfChart()
+    })
+
+    it('has no request of ours that was denied', () => {
+      const denied = requests.filter(
+        ({ annotations, responseStatus }) =>
+          annotations?.[DECISION] !== 'allow' || responseStatus?.code === 403,
+      )
+      console.log(`${requests.length} requests of ours, ${denied.length} denied`)
+      expect(requests.length).toBeGreaterThan(FEWEST)
+      expect(denied.map(show)).toEqual([])
+    })
+
+    it('has none that something else than a rule of the chart allowed', () => {
+      const outside = requests.filter(
+        (request) => !isDiscovery(request) && !grants.some((grant) => covers(grant, request)),
+      )
+      console.log(`${outside.length} of them outside the verbs that the chart grants`)
+      expect([...new Set(outside.map(show))]).toEqual([])
+    })
+
+    it('tells which granted verbs were never used', () => {
+      const single = singleGrants(grants)
+      const unused = single.filter((grant) => !requests.some((request) => covers(grant, request)))
+      console.log(`${unused.length} of ${single.length} granted verbs were never used:`)
+      for (const { label } of unused) console.log(`  ${label}`)
+      expect(unused.length).toBeLessThan(single.length)
+    })
   })
-})
+}

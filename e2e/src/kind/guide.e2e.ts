@@ -18,6 +18,8 @@ describe('the installation guide', () => {
       '3. Reach it',
       '4. Sign in and choose a password',
       '5. Create a tenant',
+      'Upgrade',
+      'Remove it',
     ])
   })
 
