@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { ensureTools, generateAlerts, loadAlerts, NAMESPACE } from '@service/dev'
-import type { TenantDetail } from '@service/wire'
+import { randomBytes } from 'node:crypto'
+import { clusterTools, ensureTools, generateAlerts, loadAlerts, NAMESPACE, signIn } from '@service/dev'
+import type { TenantDetail, UserCreated } from '@service/wire'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTenant, startWorld, until, untilActive, type World } from '../harness.ts'
 
@@ -57,6 +58,18 @@ describe("the tenant's pods", () => {
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     },
   )
+
+  it('of the API set a password by "kubectl exec", which then lets its user in', async () => {
+    const [email, password] = ['locked-out@example.test', randomBytes(18).toString('base64url')]
+    const user = { email, display_name: 'Locked out', role: 'analyst' }
+    await world.rest.call<UserCreated>('POST', '/api/mssp/users', user)
+    const { kubectl } = await clusterTools(world.connection.kubeconfig)
+    const command = ['service-auth', 'set-password', email]
+    const exec = ['exec', '-i', 'deploy/service-system-api', '--namespace', NAMESPACE, '--', ...command]
+    expect(await kubectl(exec, `${password}\n`)).toContain(email)
+    await signIn({ ...world.connection, admin: { email, password } })
+    await expect(kubectl(exec, 'short\n')).rejects.toThrow(/ended with 4: [^]*service-auth: The password/)
+  })
 
   it('come back when they are killed, and no alert is lost or stored twice', async () => {
     const [before] = await adapterPods()
