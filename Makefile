@@ -61,6 +61,9 @@ drill-crash: $(STAMP) ## Kill API and operator at every named moment of a tenant
 drill-isolation: $(STAMP) ## Share a pool of two among ten tenants through every failure: no foreign row
 	@$(NODE) dev/src/drills/isolation.ts
 
+drill-kind: $(STAMP) ## Take pods and the node of an installed system away: nothing lost, nothing changed (needs Docker, kind; 20 minutes)
+	@$(NODE) dev/src/drills/kind.ts
+
 drill-leader: $(STAMP) ## Kill, end and stop the leading operator; what follows, and what it still sends (5 minutes)
 	@$(NODE) dev/src/drills/leader.ts
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { System } from '../system/system.ts'
 import { clusterTools } from './kubectl.ts'
+import type { Run } from './kubectl.ts'
 import { NAMESPACE, RELEASE, STANDIN_NAMESPACE } from './layout.ts'
 import type { KindWorld } from './layout.ts'
 
@@ -43,11 +44,7 @@ export async function joinKindSystem(file: string): Promise<System> {
 }
 
 /** As when a node takes a pod away at once: nothing is told to it beforehand. */
-async function killPods(
-  kubectl: (args: readonly string[]) => Promise<string>,
-  namespace: string,
-  workload: string,
-): Promise<void> {
+export async function killPods(kubectl: Run, namespace: string, workload: string): Promise<void> {
   const text = await kubectl(['get', workload, '--namespace', namespace, '--output', 'json'])
   const { spec } = JSON.parse(text) as { spec: { selector: { matchLabels: Record<string, string> } } }
   const selector = Object.entries(spec.selector.matchLabels).map(([key, value]) => `${key}=${value}`)

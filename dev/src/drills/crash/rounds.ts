@@ -5,6 +5,7 @@ import { generateAlerts, loadAlerts } from '../../alerts/index.ts'
 import { RETRIED_HISTORY, WHOLE_HISTORY } from '../../history.ts'
 import { RestError } from '../../system/rest.ts'
 import { changedSecrets, create, historyOf, read, secretsOf, until, untilActive } from './tenants.ts'
+import type { TenantWorld } from './tenants.ts'
 import type { CrashWorld } from './world.ts'
 
 /** Reached by a tenant whose chart is broken and then repaired. */
@@ -107,7 +108,7 @@ async function repair(world: CrashWorld, id: string): Promise<void> {
 
 /** What is not as if nothing had happened. */
 export async function faultsOf(
-  world: CrashWorld,
+  world: TenantWorld,
   slug: string,
   id: string,
   before: ReadonlyMap<string, string>,

@@ -4,6 +4,9 @@ import type { Tenant, TenantDetail } from '@service/wire'
 import { RestError } from '../../system/rest.ts'
 import type { CrashWorld } from './world.ts'
 
+/** What it takes to look at tenants. */
+export type TenantWorld = Pick<CrashWorld, 'rest' | 'sql' | 'kubectl'>
+
 export const until = <T>(
   what: string,
   attempt: () => Promise<T | undefined | false>,
@@ -11,7 +14,7 @@ export const until = <T>(
 ): Promise<T> => waitUntil(what, attempt, { timeoutMs, pauseMs: 50 })
 
 /** As a person with patience: asks again after each dropped connection, and looks whether it was done after all. */
-export function create(world: CrashWorld, slug: string): Promise<string> {
+export function create(world: TenantWorld, slug: string): Promise<string> {
   return until(`tenant ${slug} to be accepted`, async () => {
     try {
       const body = { slug, display_name: `Tenant ${slug}`, profile: 'small-dev' }
@@ -24,14 +27,14 @@ export function create(world: CrashWorld, slug: string): Promise<string> {
   })
 }
 
-export const read = (world: CrashWorld, id: string): Promise<TenantDetail> =>
+export const read = (world: TenantWorld, id: string): Promise<TenantDetail> =>
   world.rest.call('GET', `/api/mssp/tenants/${id}`)
 
-export const untilActive = (world: CrashWorld, slug: string, id: string): Promise<true> =>
+export const untilActive = (world: TenantWorld, slug: string, id: string): Promise<true> =>
   until(`tenant ${slug} to be active`, async () => (await read(world, id)).state === 'active')
 
 /** Every lifecycle row, as `kind step from>to`. */
-export async function historyOf(world: CrashWorld, id: string): Promise<string[]> {
+export async function historyOf(world: TenantWorld, id: string): Promise<string[]> {
   type Row = { kind: string; from_state: string | null; to_state: string | null; step: string | null }
   const rows = await world.sql<Row[]>`
     select kind, from_state, to_state, details ->> 'step' as step from tenant_lifecycle_events
@@ -46,7 +49,7 @@ export async function historyOf(world: CrashWorld, id: string): Promise<string[]
 
 /** The data of all Secrets of a tenant, by where they stand; without helm's records, which grow. */
 export async function secretsOf(
-  world: CrashWorld,
+  world: TenantWorld,
   slug: string,
   id: string,
 ): Promise<ReadonlyMap<string, string>> {
