@@ -3,6 +3,8 @@ import type { SystemPaths } from './paths.ts'
 
 export type SystemConfig = {
   readonly paths: SystemPaths
+  /** On which cluster it runs: the embedded one with our processes, or one of containers with our images. */
+  readonly cluster: 'embedded' | 'kind'
   /** The operator as a process of its own instead of inside the API. */
   readonly separateOperator: boolean
   /** A second API beside the usual one, in proxy mode (decision 10.6). */
@@ -27,8 +29,11 @@ export function readSystemConfig(
   const count = Number(env.ALERTS ?? '200')
   if (!Number.isInteger(count) || count < 1 || count > 100_000)
     throw new Error('ALERTS must be a whole number from 1 to 100000')
+  const cluster = env.CLUSTER || 'embedded'
+  if (cluster !== 'embedded' && cluster !== 'kind') throw new Error('CLUSTER must be embedded or kind')
   return {
     paths: systemPaths(env),
+    cluster,
     separateOperator: env.OPERATOR === 'separate',
     proxied: env.PROXY === '1',
     alertsFile: env.ALERTS_FILE === '' ? undefined : env.ALERTS_FILE,

@@ -1,9 +1,12 @@
 import { parseArgs } from 'node:util'
 import { ensureTools } from '../cluster/tools.ts'
+import { NO_DOCKER_EXIT, NoDocker } from '../images/docker.ts'
 import { ensureUp, forgetSystem, recordSystem, takeDown } from './background.ts'
 import { readSystemConfig } from './config.ts'
 import type { SystemConfig } from './config.ts'
 import { runDemo } from './demo.ts'
+import type { Connection } from './connection.ts'
+import { ensureInstalled, removeInstalled, stopInstalled } from './installed.ts'
 import { describeSystem } from './summary.ts'
 import { startSystem } from './system.ts'
 
@@ -15,7 +18,8 @@ const HELP = `Usage: node dev/src/system/main.ts <command>
   reset   down, then remove the data
   tools   build the control plane and helm into the cache
 
-Environment: ALERTS_FILE=<ndjson>  replay this file of Wazuh alerts in the demo
+Environment: CLUSTER=kind          install the images on a kind cluster instead (Docker, kind)
+             ALERTS_FILE=<ndjson>  replay this file of Wazuh alerts in the demo
              ALERTS=<n>            how many alerts the demo makes (200)
              OPERATOR=separate     run the operator as a process of its own
              PROXY=1               run a second API in proxy mode beside the usual one
@@ -45,7 +49,7 @@ async function main(): Promise<number> {
     case 'up':
       return up(config)
     case 'down':
-      say((await takeDown(config)) ? 'The system is down; its data stays.' : 'Nothing was running.')
+      say((await stopAll(config)) ? 'The system is down; its data stays.' : 'Nothing was running.')
       return 0
     case 'demo':
       return demo(config)
@@ -62,8 +66,20 @@ async function main(): Promise<number> {
   }
 }
 
+/** The one that `CLUSTER` asks for. */
+async function ensureSystem(config: SystemConfig): Promise<Connection> {
+  if (config.cluster === 'kind') return ensureInstalled(config, say)
+  return (await ensureUp(config, print)).connection
+}
+
+/** Whichever runs: what was started with another `CLUSTER` ends, too. */
+async function stopAll(config: SystemConfig): Promise<boolean> {
+  const stopped = [await takeDown(config), await stopInstalled(config)]
+  return stopped.includes(true)
+}
+
 async function up(config: SystemConfig): Promise<number> {
-  const { connection } = await interruptible(config, () => ensureUp(config, print))
+  const connection = await interruptible(config, () => ensureSystem(config))
   say(describeSystem(connection))
   return 0
 }
@@ -71,7 +87,7 @@ async function up(config: SystemConfig): Promise<number> {
 async function demo(config: SystemConfig): Promise<number> {
   const began = performance.now()
   await interruptible(config, async () => {
-    const { connection } = await ensureUp(config, print)
+    const connection = await ensureSystem(config)
     await runDemo(config, connection, say)
     say(describeSystem(connection))
   })
@@ -85,7 +101,7 @@ async function demo(config: SystemConfig): Promise<number> {
     process.once('SIGINT', () => resolve())
     process.once('SIGTERM', () => resolve())
   })
-  await takeDown(config)
+  await stopAll(config)
   return 0
 }
 
@@ -95,7 +111,7 @@ async function interruptible<T>(config: SystemConfig, work: () => Promise<T>): P
   const interrupted = () => {
     stopping = true
     say('\nStopping…')
-    takeDown(config).then(
+    stopAll(config).then(
       () => process.exit(130),
       (error: unknown) => {
         process.stderr.write(`${String(error)}\n`)
@@ -118,6 +134,7 @@ async function interruptible<T>(config: SystemConfig, work: () => Promise<T>): P
 async function reset(config: SystemConfig): Promise<number> {
   const { rm } = await import('node:fs/promises')
   await takeDown(config)
+  await removeInstalled(config)
   await rm(config.paths.dataDir, { recursive: true, force: true })
   say(`Removed ${config.paths.dataDir}.`)
   return 0
@@ -146,6 +163,6 @@ main().then(
   (code) => process.exit(code),
   (error: unknown) => {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-    process.exit(1)
+    process.exit(error instanceof NoDocker ? NO_DOCKER_EXIT : 1)
   },
 )
