@@ -260,11 +260,12 @@ describe('the system', () => {
     )
   })
 
-  it('with an operator of its own opens it to nobody, and lets it reach the Kubernetes API', () => {
+  it('with an operator of its own opens its metrics to Prometheus alone, and lets it reach the Kubernetes API', () => {
     const lines = matrix([systemSide(valuesOf('separate-operator'))])
     const operator = lines.filter((line) => line.includes('system/operator'))
     expect(sorted(operator)).toEqual(
       sorted([
+        'prometheus > system/operator:9090',
         ...dns('system/operator'),
         ...[...OUTSIDE.keys()].flatMap((to) => [443, 6_443].map((port) => `system/operator > ${to}:${port}`)),
       ]),

@@ -59,6 +59,8 @@ export type OperatorConfig = {
   readonly resyncMs: number
   /** For development: from `provisioning` to `degraded` in place of the profile's time. */
   readonly readinessTimeoutMs: number | undefined
+  /** Of health and metrics, for an operator in a pod of its own; `null`: it answers nobody. */
+  readonly healthPort: number | null
   /** Name of this process as a leader. */
   readonly identity: string
   /** For drills: the moment at which this process is to be killed. */
@@ -105,6 +107,8 @@ export const SETTINGS = {
   SERVICE_TENANT_LLM_CIDRS: 'ranges, separated by commas, that runs workers find LLMs in (default none)',
   SERVICE_TENANT_INDEXER_CIDRS:
     'ranges, separated by commas, of indexers outside of tenants’ namespaces (default none)',
+  SERVICE_OPERATOR_PORT:
+    'port of health and metrics of an operator that runs alone (1 to 65535, default none)',
   SERVICE_OPERATOR_CONCURRENCY: 'tenants worked on at once (1 to 100, default 10)',
   SERVICE_OPERATOR_LEASE_SECONDS: 'duration of the leader lease (3 to 300, default 15)',
   SERVICE_OPERATOR_RESYNC_SECONDS:
@@ -158,6 +162,10 @@ export function parseOperatorConfig(env: Env): OperatorConfig {
     lease: { durationMs: leaseMs, trustMs: (leaseMs * 10) / 15, retryMs: (leaseMs * 2) / 15 },
     resyncMs: read.number('SERVICE_OPERATOR_RESYNC_SECONDS', 600, 10, 86_400) * 1_000,
     readinessTimeoutMs: read.developmentSeconds('SERVICE_OPERATOR_READINESS_SECONDS', 10, 86_400),
+    healthPort:
+      read.text('SERVICE_OPERATOR_PORT', '') === ''
+        ? null
+        : read.number('SERVICE_OPERATOR_PORT', 0, 1, 65_535),
     identity: `${hostname()}_${crypto.randomUUID()}`,
     failpoint: read.failpoint('SERVICE_FAILPOINT'),
   }

@@ -3,6 +3,7 @@ import { createKubeClient } from '@service/kube'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { ConfigError, readOperatorConfig, SETTINGS } from './config.ts'
+import { startHealthServer } from './health.ts'
 import { startOperator } from './start.ts'
 
 const USAGE = `The operator of tenants, alone. By default it runs inside the API.
@@ -27,7 +28,8 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const log = pino({ name: 'operator' })
   const config = readOperatorConfig()
-  const { kubeconfigPath } = config
+  const { kubeconfigPath, healthPort } = config
+  const registry = new Registry()
   const kube = createKubeClient({
     ...(kubeconfigPath === null ? { inCluster: true } : { kubeconfigPath }),
     userAgent: 'service-operator',
@@ -38,14 +40,17 @@ async function main(args: readonly string[]): Promise<number> {
     config,
     log,
     clock: () => new Date(),
-    registry: new Registry(),
+    registry,
     hit: armFailpoint(config.failpoint, () => process.kill(process.pid, 'SIGKILL')),
   })
+  const status = () => operator.status()
+  const health = healthPort === null ? null : await startHealthServer({ port: healthPort, registry, status })
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
   })
   log.info('stopping')
   await operator.stop()
+  await health?.close()
   await kube.close()
   return 0
 }
