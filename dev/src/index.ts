@@ -7,7 +7,7 @@ export { createTestDatabase } from './postgres/testing.ts'
 export { WHOLE_HISTORY } from './history.ts'
 export {
   covers,
-  isDiscovery,
+  isForEverybody,
   readGrants,
   singleGrants,
   type AuditEvent,

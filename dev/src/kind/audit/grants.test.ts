@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { covers, isDiscovery, readGrants, singleGrants } from './grants.ts'
+import { covers, isForEverybody, readGrants, singleGrants } from './grants.ts'
 import type { AuditEvent } from './grants.ts'
 
 const RENDERED = `
@@ -71,8 +71,12 @@ describe('what rendered roles grant', () => {
   })
 })
 
-it('discovery is for everybody', () => {
-  expect(isDiscovery({ ...ask('api', 'get', undefined), requestURI: '/apis/apps/v1?timeout=32s' })).toBe(true)
-  expect(isDiscovery({ ...ask('api', 'get', undefined), requestURI: '/logs' })).toBe(false)
-  expect(isDiscovery({ ...ask('api', 'create', undefined), requestURI: '/api' })).toBe(false)
+it("discovery and the question for one's own rights are for everybody", () => {
+  const plain = ask('api', 'get', undefined)
+  expect(isForEverybody({ ...plain, requestURI: '/apis/apps/v1?timeout=32s' })).toBe(true)
+  expect(isForEverybody({ ...plain, requestURI: '/logs' })).toBe(false)
+  expect(isForEverybody({ ...plain, verb: 'create', requestURI: '/api' })).toBe(false)
+  const review = { apiGroup: 'authorization.k8s.io', resource: 'selfsubjectaccessreviews' }
+  expect(isForEverybody(ask('api', 'create', review))).toBe(true)
+  expect(isForEverybody(ask('api', 'create', { ...review, resource: 'subjectaccessreviews' }))).toBe(false)
 })

@@ -66,11 +66,16 @@ export function readGrants(rendered: string, release: string): Grant[] {
     })
 }
 
-/** What Kubernetes lets everybody ask who has signed in (its ClusterRole system:discovery). */
 const DISCOVERY = /^\/(api|apis|openapi|version|healthz|livez|readyz)(\/|\?|$)/
+const OWN_RIGHTS = ['selfsubjectaccessreviews', 'selfsubjectrulesreviews']
 
-export const isDiscovery = ({ objectRef, verb, requestURI }: AuditEvent): boolean =>
-  objectRef?.resource === undefined && verb === 'get' && DISCOVERY.test(requestURI)
+/** What Kubernetes lets everybody do who has signed in: its ClusterRoles system:discovery and system:basic-user. */
+export const isForEverybody = ({ objectRef, verb, requestURI }: AuditEvent): boolean =>
+  objectRef?.resource === undefined
+    ? verb === 'get' && DISCOVERY.test(requestURI)
+    : verb === 'create' &&
+      objectRef.apiGroup === 'authorization.k8s.io' &&
+      OWN_RIGHTS.includes(objectRef.resource)
 
 /** Pure: whether a grant covers a request. A wildcard covers nothing: the chart has none, and none may come in. */
 export function covers({ user, namespace, rule }: Grant, event: AuditEvent): boolean {
