@@ -6,8 +6,9 @@ import { withConnection } from '../../src/db/connection.ts'
 import { isForbidden } from '../../src/db/errors.ts'
 import { asSystem, forTenant } from '../../src/db/scope.ts'
 import { silent } from '../../src/log.ts'
-import { changePassword, login, logout, resolveSession } from '../../src/verbs/auth/index.ts'
-import { deactivateUser, updateUser } from '../../src/verbs/user/change.ts'
+import { assumeTenant, changePassword, login, logout, resolveSession } from '../../src/verbs/auth/index.ts'
+import { findPasswordOwner, setPassword } from '../../src/verbs/auth/set-password.ts'
+import { deactivateUser, reactivateUser, updateUser } from '../../src/verbs/user/change.ts'
 import type { UserContext } from '../../src/verbs/user/context.ts'
 import { createUser } from '../../src/verbs/user/create.ts'
 import { resetPassword } from '../../src/verbs/user/reset-password.ts'
@@ -38,9 +39,17 @@ test('without INSERT on the audit log every mutation fails and changes nothing',
   const ctx = bench.context()
   const user = await bench.user()
   const unknown = `${randomUUID()}@example.test`
-  const { cookie } = await login(ctx, attempt(user.email, PASSWORD))
-  const signedIn = await resolveSession(ctx, { cookie, host: MSSP })
-  if (signedIn === null) throw new Error('not signed in')
+  const signIn = async () => {
+    const { cookie } = await login(ctx, attempt(user.email, PASSWORD))
+    const signedIn = await resolveSession(ctx, { cookie, host: MSSP })
+    if (signedIn === null) throw new Error('not signed in')
+    return { cookie, ...signedIn, requestId: null }
+  }
+  const [{ cookie, ...signedIn }, inside, place] = [await signIn(), await signIn(), await bench.tenant()]
+  await assumeTenant(ctx, { ...inside, target: { slug: place.slug } })
+  const entered = await resolveSession(ctx, { cookie: inside.cookie, host: MSSP })
+  if (entered === null) throw new Error('not signed in')
+  const resting = await bench.user({ active: false })
   const tenant = randomUUID()
   const target = { principal: signedIn.principal, requestId: null, id: (await bench.user()).id }
   const users: UserContext = { ...ctx, hashPassword: (password) => ctx.hasher.hash(password) }
@@ -57,19 +66,23 @@ test('without INSERT on the audit log every mutation fails and changes nothing',
         ...signedIn,
         old_password: PASSWORD,
         new_password: 'another password',
-        requestId: null,
       }),
     'failed password change': () =>
       changePassword(ctx, {
         ...signedIn,
         old_password: WRONG,
         new_password: 'another password',
-        requestId: null,
       }),
+    'entering a tenant': () => assumeTenant(ctx, { ...signedIn, target: { slug: place.slug } }),
+    'leaving a tenant': () => assumeTenant(ctx, { ...entered, requestId: null, target: {} }),
     'user creation': () => createUser(users, { ...target, user: { email: unknown, role: 'analyst' } }),
     'role change': () => updateUser(users, { ...target, change: { role: 'analyst' } }),
     deactivation: () => deactivateUser(users, target),
+    reactivation: () => reactivateUser(users, { ...target, id: resting.id }),
     'password reset': () => resetPassword(users, target),
+    'service-auth, looking for the user': () => findPasswordOwner(users, user.email),
+    'service-auth, setting the password': () =>
+      setPassword(users, { user: { ...user, tenantId: null }, password: 'another password' }),
     'system job': () => asSystem(bench.db, 'test', (tx) => tx.sql`update tenants set slug = slug`),
     'tenant creation': () =>
       forTenant(bench.db, tenant, async (tx) => {
