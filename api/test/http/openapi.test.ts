@@ -1,7 +1,9 @@
 import { ROUTES, type RouteId } from '@service/wire'
+import axe from 'axe-core'
 import { type AxiosRequestConfig, type AxiosResponse } from 'axios'
 import { type Document, OpenAPIClientAxios } from 'openapi-client-axios'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Browser, hasBrowser, startBrowser } from '../../../dev/src/browser/index.ts'
 import { VERSION } from '../../src/version.ts'
 import { undocumented } from '../support/documented.ts'
 import { type Fixture, freshSlug, startFixture } from '../support/fixture.ts'
@@ -55,6 +57,100 @@ describe('the document and its page', () => {
     const script = await callText(server.port, { path: '/api/docs/page.js' })
     expect(script.headers['content-security-policy']).not.toContain('script-src')
     expect(script.text).not.toMatch(/innerHTML|insertAdjacentHTML|eval\(/)
+  })
+})
+
+describe.skipIf(!hasBrowser())('the page in a browser', () => {
+  const OPERATIONS = `${Object.keys(ROUTES).length} operations`
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await startBrowser(MSSP.origin, `127.0.0.1:${server.port}`)
+  })
+  afterAll(() => browser?.close())
+
+  const open = async (colorScheme: 'light' | 'dark' = 'light') => {
+    const watched = await browser.open({ colorScheme })
+    await watched.page.goto('/api/docs')
+    await watched.page.getByRole('status').getByText(OPERATIONS).waitFor()
+    const focused = () => watched.page.evaluate<string>('document.activeElement.closest("[id]")?.id ?? ""')
+    return { ...watched, focused }
+  }
+
+  test('shows everything, asks only its own origin, and nothing goes wrong', async () => {
+    const { page, requests, troubles, close } = await open()
+    expect(requests).toEqual(['/api/docs', '/api/docs/page.css', '/api/docs/page.js', '/api/openapi.json'])
+    expect(await page.locator('main details').count()).toBeGreaterThan(Object.keys(ROUTES).length)
+    expect(troubles).toEqual([])
+    await close()
+  })
+
+  test('runs no script and takes no style that stands in the page, and asks nobody else', async () => {
+    const { page, troubles, close } = await open()
+    const added = await page.evaluate<unknown>(`(async () => {
+      const script = document.createElement('script')
+      script.textContent = 'globalThis.injected = true'
+      document.body.append(script)
+      document.body.setAttribute('style', 'display: none')
+      await fetch('http://elsewhere.example/').catch(() => undefined)
+      await new Promise((done) => setTimeout(done, 100))
+      return [globalThis.injected ?? null, getComputedStyle(document.body).display]
+    })()`)
+    expect(added).toEqual([null, 'block'])
+    const refused = troubles.filter((each) => each.startsWith('policy: '))
+    expect(refused).toEqual([
+      'policy: script-src-elem inline',
+      'policy: style-src-attr inline',
+      'policy: connect-src http://elsewhere.example/',
+    ])
+    await close()
+  })
+
+  test('is used by keys alone, and shows where one is', async () => {
+    const { page, focused, troubles, close } = await open()
+    const press = async (...keys: readonly string[]) => {
+      for (const key of keys) await page.keyboard.press(key)
+    }
+    await press('Tab')
+    expect(await page.evaluate('document.activeElement.className')).toBe('skip')
+    await press('Tab', 'Tab')
+    expect(await focused()).toBe('theme')
+    expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid')
+    await press('j', 'j', 'Enter')
+    expect(await focused()).toBe('health.ready')
+    expect(await page.locator('details[open]').evaluateAll((open) => open.map(({ id }) => id))).toEqual([
+      'health.ready',
+    ])
+    await press('/')
+    await page.keyboard.type('assume')
+    await page.getByText('1 operation', { exact: true }).waitFor()
+    await press('Escape')
+    await page.getByText(OPERATIONS).waitFor()
+    expect(troubles).toEqual([])
+    await close()
+  })
+
+  test.each(['light', 'dark'] as const)('is readable in %s, and in the other when chosen', async (scheme) => {
+    const { page, close } = await open(scheme)
+    const lightness = () =>
+      page.evaluate<number>(
+        'Math.max(...getComputedStyle(document.documentElement).backgroundColor.match(/[0-9]+/g).slice(0, 3))',
+      )
+    const unreadable = () =>
+      page.evaluate<unknown[]>(
+        'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))',
+      )
+    const isDark = async () => (await lightness()) < 64
+    // One area with an open operation has everything that the others have; all of them take axe too long.
+    await page.getByRole('searchbox').fill('health.')
+    await page.locator('main summary').first().click()
+    await page.evaluate('document.querySelectorAll("[hidden]").forEach((part) => part.remove())')
+    await page.evaluate(axe.source)
+    expect([await isDark(), await unreadable()]).toEqual([scheme === 'dark', []])
+    await page.getByRole('button', { name: scheme === 'dark' ? 'Light' : 'Dark' }).click()
+    expect([await isDark(), await unreadable()]).toEqual([scheme === 'light', []])
+    await page.reload()
+    expect(await isDark()).toBe(scheme === 'light')
+    await close()
   })
 })
 
