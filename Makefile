@@ -80,6 +80,9 @@ drill-tenants: $(STAMP) ## Create 10 tenants at once, then 50 on simulated nodes
 drill-watch: $(STAMP) ## Show that a quiet, healthy watch is left alone (10 minutes)
 	@$(NODE) dev/src/drills/quiet-watch.ts
 
+fuzz-api: $(STAMP) ## Call the API as everybody with what its OpenAPI document allows and forbids (minutes; needs Python 3.11)
+	@$(NODE) dev/src/drills/fuzz-api.ts
+
 images: $(STAMP) ## Build the container images (needs Docker; NODE_BASE_IMAGE chooses the base)
 	@$(NODE) dev/src/images/main.ts
 

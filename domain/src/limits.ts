@@ -34,7 +34,13 @@ export const HEARTBEAT_METRICS_BYTES = 16 * KIB
 /** Decision 1.5. */
 export const PAGE = { default: 50, max: 200 } as const
 /** Decision 1.7. A key whose request has not ended after `abandonedMs` is free again: requests end within seconds. */
-export const IDEMPOTENCY = { keyLength: 128, keptMs: DAY, abandonedMs: 2 * MINUTE } as const
+export const IDEMPOTENCY = {
+  /** Printable ASCII; spaces only inside, since headers lose the others. */
+  key: /^[!-~]([ -~]{0,126}[!-~])?$/,
+  keyLength: 128,
+  keptMs: DAY,
+  abandonedMs: 2 * MINUTE,
+} as const
 export const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
 /** Decision 5.2. */

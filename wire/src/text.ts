@@ -80,7 +80,11 @@ export const email = v.pipe(
 
 /** An http(s) address without credentials; the empty string means none. */
 export const httpUrl = (max: number) =>
-  v.pipe(text(0, max), v.check(isHttpUrl, 'must be an http or https address without credentials'))
+  v.pipe(
+    text(0, max),
+    v.check(isHttpUrl, 'must be an http or https address without credentials'),
+    v.metadata({ anyOf: [{ const: '' }, { format: 'uri', pattern: '^https?:' }] }),
+  )
 
 function isHttpUrl(value: string): boolean {
   if (value === '') return true

@@ -57,7 +57,7 @@ async function end(ctx: OnceContext, ...args: End): Promise<void> {
 type End = Parameters<typeof endKeyed> extends [unknown, ...infer Rest] ? Rest : never
 
 function checkKey(key: string): void {
-  if (/^[\x21-\x7e]([\x20-\x7e]{0,126}[\x21-\x7e])?$/.test(key)) return
+  if (IDEMPOTENCY.key.test(key)) return
   const message = `must be 1 to ${IDEMPOTENCY.keyLength} printable ASCII characters`
   throw new ServiceError('validation_failed', `The Idempotency-Key ${message}`, {
     errors: [{ pointer: '/Idempotency-Key', code: 'invalid_format', message }],

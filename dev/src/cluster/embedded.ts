@@ -13,7 +13,8 @@ import { choosePorts } from './ports.ts'
 import type { ClusterPorts } from './ports.ts'
 import { applySimulation, assertAdmission, kwokArgs } from './simulation.ts'
 import { ensureTools } from './tools.ts'
-import type { Progress, Tools } from './tools.ts'
+import type { Progress } from '../cached.ts'
+import type { Tools } from './tools.ts'
 
 export type Component = 'etcd' | 'kube_apiserver' | 'kube_controller_manager' | 'kube_scheduler' | 'kwok'
 

@@ -1,12 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
-import { access, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ensureCached, type Progress } from '../cached.ts'
 import { readClusterConfig } from './config.ts'
 import type { ClusterConfig } from './config.ts'
-import { waitLock } from './lock.ts'
 import { CHART_TOOL_MODULES, minorOf, newestGo, planBuild, TOOL_MODULES } from './tool-modules.ts'
 import type { BuildPlan, ToolModule, ToolName } from './tool-modules.ts'
 
@@ -27,8 +27,6 @@ export interface ChartTools {
   kubeconform: string
   kubeScore: string
 }
-
-export type Progress = (line: string) => void
 
 const TOOLS_DIRECTORY = fileURLToPath(new URL('../../cluster/tools', import.meta.url))
 const HEARTBEAT_MS = 5_000
@@ -91,17 +89,12 @@ async function ensureModule(
   const directory = join(config.cacheDir, 'tools', plan.key)
   const programs = Object.keys(module.programs) as ToolName[]
   const found = programs.map((name): [ToolName, string] => [name, join(directory, name)])
-  if (await allExecutable(found)) return found
-  await mkdir(join(config.cacheDir, 'tools'), { recursive: true })
-  // The lock only saves work: two builds at once would both be right, because the result is renamed into place.
-  const lock = await waitLock(`${directory}.lock`, `build of ${module.folder}`, (holder) =>
-    progress(`waiting for ${holder.name} by process ${holder.pid}`),
-  )
-  try {
-    if (!(await allExecutable(found))) await build(plan, goVersion, directory, config, progress)
-  } finally {
-    await lock.release()
-  }
+  await ensureCached(directory, {
+    name: `build of ${module.folder}`,
+    isThere: () => allExecutable(found),
+    make: (temporary) => build(plan, goVersion, temporary, config, progress),
+    progress,
+  })
   return found
 }
 
@@ -119,33 +112,21 @@ async function givenTools(config: ClusterConfig): Promise<Map<ToolName, string>>
 async function build(
   plan: BuildPlan,
   goVersion: string,
-  directory: string,
+  folder: string,
   config: ClusterConfig,
   progress: Progress,
 ): Promise<void> {
   requireGo(plan, goVersion, config)
-  await removeAbandoned(config, plan)
-  const temporary = await mkdtemp(`${directory}.build-`)
-  try {
-    const packages = Object.entries(plan.module.programs)
-    const [only] = packages
-    // With several programs `-o` must be a folder; a single one is named, since its package is not.
-    const output = packages.length === 1 && only ? join(temporary, only[0]) : `${temporary}/`
-    const args = ['build', '-v', ...plan.flags, '-o', output, ...packages.map(([, path]) => path)]
-    await runGo(plan, args, config, progress)
-    await rm(directory, { recursive: true, force: true })
-    await rename(temporary, directory)
-  } finally {
-    await rm(temporary, { recursive: true, force: true })
-  }
-}
-
-/** Removes what a killed build of the same tools has left; nobody else builds them while we hold the lock. */
-async function removeAbandoned(config: ClusterConfig, plan: BuildPlan): Promise<void> {
-  const parent = join(config.cacheDir, 'tools')
-  for (const name of await readdir(parent)) {
-    if (name.startsWith(`${plan.key}.build-`)) await rm(join(parent, name), { recursive: true, force: true })
-  }
+  const packages = Object.entries(plan.module.programs)
+  const [only] = packages
+  // With several programs `-o` must be a folder; a single one is named, since its package is not.
+  const output = packages.length === 1 && only ? join(folder, only[0]) : `${folder}/`
+  await runGo(
+    plan,
+    ['build', '-v', ...plan.flags, '-o', output, ...packages.map(([, path]) => path)],
+    config,
+    progress,
+  )
 }
 
 function requireGo(plan: BuildPlan, needed: string, config: ClusterConfig): void {

@@ -30,7 +30,12 @@ export const HEADER_PARAMETERS: Readonly<Record<string, Json>> = {
     in: 'header',
     description:
       'Does the work at most once: within 24 hours the same key with the same body gets the same answer, but no one-time secret again.',
-    schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY.keyLength },
+    schema: {
+      type: 'string',
+      minLength: 1,
+      maxLength: IDEMPOTENCY.keyLength,
+      pattern: IDEMPOTENCY.key.source,
+    },
   },
 }
 
