@@ -225,6 +225,11 @@ describe('the control-plane chart', () => {
       { api: { extraEnv: [{ name: 'SERVICE_LISTEN', value: '' }] } },
       /SERVICE_LISTEN/,
     ],
+    [
+      'a variable of the chart’s for a separate operator',
+      { orchestrator: { separate: true, extraEnv: [{ name: 'SERVICE_OPERATOR_PORT', value: '1' }] } },
+      /orchestrator.extraEnv: the chart sets SERVICE_OPERATOR_PORT/,
+    ],
     ['licensing', { licensing: { enabled: true } }, /licensing/],
     [
       'TLS with an insecure cookie',

@@ -110,6 +110,14 @@ postgres://{{ contains ":" $host | ternary (printf "[%s]" $host) $host }}:{{ $ex
 {{- end }}
 {{- end -}}
 
+{{/* Of an operator in pods of its own. */}}
+{{- define "service-system.separateOperatorEnv" -}}
+{{ include "service-system.processEnv" . }}
+{{ include "service-system.operatorEnv" . }}
+- name: SERVICE_OPERATOR_PORT
+  value: "9090"
+{{- end -}}
+
 {{- define "service-system.apiEnv" -}}
 {{- $files := include "service-system.secretFiles" . -}}
 {{- $provisioning := .Values.tenantProvisioning -}}
@@ -183,15 +191,20 @@ postgres://{{ contains ":" $host | ternary (printf "[%s]" $host) $host }}:{{ $ex
   value: {{ $files }}/bootstrap/password
 {{- end -}}
 
-{{/* What people add; a name that is set already would be refused by the API server, later and less clearly. */}}
+{{/*
+What people add; a name that is set already would be refused by the API server, later and less clearly.
+Takes (list $ env key), env one of apiEnv and separateOperatorEnv, key the part of the values that has the extraEnv.
+*/}}
 {{- define "service-system.extraEnv" -}}
+{{- $root := index . 0 -}}
+{{- $key := index . 2 -}}
 {{- $set := dict -}}
-{{- range include "service-system.apiEnv" . | fromYamlArray -}}
+{{- range include (printf "service-system.%s" (index . 1)) $root | fromYamlArray -}}
 {{- $_ := set $set .name true -}}
 {{- end -}}
-{{- range .Values.api.extraEnv }}
+{{- range (get $root.Values $key).extraEnv }}
 {{- if hasKey $set .name }}
-{{- fail (printf "api.extraEnv: the chart sets %s itself" .name) }}
+{{- fail (printf "%s.extraEnv: the chart sets %s itself" $key .name) }}
 {{- end }}
 {{- $_ := set $set .name true }}
 - name: {{ .name }}

@@ -152,6 +152,7 @@ const Orchestrator = group(
     ),
     tenantNodeSelector: v.optional(labels('Labels of the nodes that tenants’ pods run on.'), {}),
     ...placement,
+    extraEnv: extras.extraEnv,
   },
   'The operator.',
 )
