@@ -493,6 +493,24 @@ describe('the Wazuh stack', () => {
     )
   })
 
+  it('starts anew the part whose secrets have changed, and no other', () => {
+    const values = { ...minimal, components: { linuxep: { enabled: true } } }
+    const templates = (secretChecksums: Values) =>
+      new Map(
+        workloadsOf(manifests({ ...values, secretChecksums })).map((each) => [
+          componentOf(each),
+          JSON.stringify(each.spec.template),
+        ]),
+      )
+    const before = templates({})
+    for (const part of ['manager', 'indexer', 'dashboard', 'linuxep']) {
+      const after = templates({ [part]: 'ab'.repeat(32) })
+      expect([...after].filter(([name, text]) => before.get(name) !== text).map(([name]) => name)).toEqual([
+        part,
+      ])
+    }
+  })
+
   const agents = (name: string, more: readonly string[] = []) => {
     const values = ciValues.find(([file]) => file.startsWith(name))?.[1] ?? {}
     return manifests(values, CHART, more).find(({ metadata }) => metadata.name === 'wazuh-agents')

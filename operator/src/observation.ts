@@ -1,9 +1,13 @@
+import type { SecretChecksums } from './desired/index.ts'
+
 /** What the cluster shows of one tenant, as plain data; no secret value is ever in it. */
 export type Observation = {
   readonly namespace: NamespaceSeen
   readonly material: MaterialSeen
   /** Names of the tenant's Secrets that are absent or differ from the material. */
   readonly outdatedSecrets: readonly string[]
+  /** Of what the stack reads at its start: of the material, and as long as that is not ready, of the copies. */
+  readonly checksums: SecretChecksums
   readonly release: ReleaseSeen | null
   readonly desired: DesiredRelease
   /** Workloads of the release that are not ready, by what is wrong; `null` while there is no release. */

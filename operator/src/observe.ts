@@ -4,7 +4,7 @@ import { isKubeError, NAMESPACES, VOLUME_CLAIMS } from '@service/kube'
 import type { KubeObject } from '@service/kube'
 import type { Namespace, ReconcileContext, WorkloadObject } from './context.ts'
 import { buildValues, namespaceManifest } from './desired/index.ts'
-import type { PlatformValues } from './desired/index.ts'
+import type { PlatformValues, SecretChecksums } from './desired/index.ts'
 import { digestOf } from './helm/release.ts'
 import type { Release, Workload } from './helm/release.ts'
 import type { Chart } from './helm/driver.ts'
@@ -36,7 +36,7 @@ export async function observe(context: ReconcileContext, tenant: Tenant): Promis
     ...secrets,
     release,
     chart,
-    desired: desiredRelease(context, tenant, chart),
+    desired: desiredRelease(context, tenant, chart, secrets.checksums),
     workloads: release === null ? null : await observeWorkloads(context, name, release.workloads),
     heartbeatAt: heartbeatAt === null || Number.isNaN(heartbeatAt.getTime()) ? null : heartbeatAt,
   }
@@ -91,9 +91,14 @@ export function platformOf(context: Pick<ReconcileContext, 'config'>, tenant: Te
   return { adapter: { ...adapter, indexerUrl }, nodeSelector, wazuh, network }
 }
 
-function desiredRelease(context: ReconcileContext, tenant: Tenant, chart: Chart): DesiredRelease {
+function desiredRelease(
+  context: ReconcileContext,
+  tenant: Tenant,
+  chart: Chart,
+  checksums: SecretChecksums,
+): DesiredRelease {
   try {
-    const values = buildValues(tenant, platformOf(context, tenant))
+    const values = buildValues(tenant, platformOf(context, tenant), checksums)
     return { valuesDigest: digestOf(values), chartVersion: chart.version === '' ? null : chart.version }
   } catch (error) {
     return { invalid: error instanceof Error ? error.message : String(error) }

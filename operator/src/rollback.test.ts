@@ -2,6 +2,7 @@ import type { Tenant } from '@service/crds'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { conditionOf, story, tenantSpec } from '../test/tenant.ts'
+import { checksumsOf } from './desired/index.ts'
 import type { Observation } from './observation.ts'
 import { assess, plan, retryRequested, rollbackOf } from './plan.ts'
 import type { Next } from './plan.ts'
@@ -54,6 +55,7 @@ function observe({ namespace, secrets, release }: Model): Observation {
           ? { state: 'ours', uid, labelled: true }
           : { state: 'terminating', uid, blockers: [] },
     material: { state: 'ready' },
+    checksums: checksumsOf(new Map()),
     outdatedSecrets: secrets ? [] : ['adapter-token'],
     release:
       release === 'none'

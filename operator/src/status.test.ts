@@ -20,6 +20,7 @@ import {
   withSpec,
 } from '../test/passes.ts'
 import { conditionOf, ONBOARDED, story } from '../test/tenant.ts'
+import { checksumsOf } from './desired/index.ts'
 import type { Observation } from './observation.ts'
 import { assess, plan } from './plan.ts'
 import { sameStatus, withRefusal } from './status.ts'
@@ -123,6 +124,7 @@ const observations = fc.record<Observation>({
     { state: 'stale', revision: 0 },
   ),
   outdatedSecrets: fc.constantFrom([], ['adapter-token']),
+  checksums: fc.constant(checksumsOf(new Map())),
   release: fc.option(
     fc.record({
       revision: fc.integer({ min: 1, max: 3 }),

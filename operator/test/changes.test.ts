@@ -2,15 +2,16 @@ import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { TENANTS } from '@service/crds'
+import { SECRETS_REVISION_ANNOTATION, TENANTS } from '@service/crds'
 import type { Tenant } from '@service/crds'
-import { namespaceOf } from '@service/domain'
-import { DEPLOYMENTS, EVENTS, NAMESPACES, SECRETS } from '@service/kube'
+import { materialKey, materialSecretName, namespaceOf } from '@service/domain'
+import { DEPLOYMENTS, EVENTS, NAMESPACES, SECRETS, STATEFUL_SETS } from '@service/kube'
 import type { KubeObject } from '@service/kube'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   CHART,
   eventually,
+  INSTALL,
   readTenant,
   renewHeartbeat,
   setPodsReady,
@@ -25,6 +26,7 @@ const ROLLED_BACK = 'rolled_back release'
 
 describe('a tenant to which things happen', () => {
   let bed: TestBed
+  let operator: Awaited<ReturnType<TestBed['startOperator']>>
   /** What the operator's clock is ahead of the true time. */
   let ahead = 0
   const now = (): Date => new Date(Date.now() + ahead)
@@ -51,7 +53,7 @@ describe('a tenant to which things happen', () => {
 
   beforeAll(async () => {
     bed = await startTestBed()
-    await bed.startOperator({}, { clock: now })
+    operator = await bed.startOperator({}, { clock: now })
   })
   afterAll(() => bed.end())
 
@@ -249,6 +251,45 @@ describe('a tenant to which things happen', () => {
       expect(text).not.toContain(value)
     }
     expect(records.length).toBeGreaterThan(0)
+  })
+
+  it('has the part of its stack started anew that reads what has changed, and nothing else', async () => {
+    await operator.stop()
+    await bed.startOperator({ SERVICE_TENANT_WAZUH: 'true' }, { clock: now })
+    await create('stacked')
+    await phaseIs('stacked', 'provisioning')
+    const namespace = namespaceOf('stacked')
+    type Workload = KubeObject & {
+      spec: { template: { metadata: { annotations?: Record<string, string> } } }
+    }
+    const parts = async () => {
+      const found = await Promise.all(
+        [STATEFUL_SETS, DEPLOYMENTS].map((type) => bed.kube.list<Workload>(type, { namespace })),
+      )
+      return new Map(
+        found
+          .flatMap(({ items }) => items)
+          .map(({ metadata, spec }) => [metadata.name, JSON.stringify(spec.template)] as const),
+      )
+    }
+    const before = await parts()
+    const { tenantId } = (await tenant('stacked')).spec
+    const key = { name: materialSecretName(tenantId), namespace: INSTALL }
+    const renewed = Buffer.from('another certificate').toString('base64')
+    const data = { [materialKey('wazuh-manager-tls', 'tls.crt')]: renewed }
+    const annotations = { [SECRETS_REVISION_ANNOTATION]: '2' }
+    await bed.kube.patch(SECRETS, key, { metadata: { annotations }, data })
+    await patchSpec('stacked', { revision: 2, secretsRevision: 2 })
+    await eventually('the release is renewed', async () => {
+      return (await tenant('stacked')).status?.release?.revision === 2
+    })
+    const after = await parts()
+    const changed = [...after].filter(([name, template]) => before.get(name) !== template)
+    expect(changed.map(([name]) => name)).toEqual(['wazuh-manager'])
+    expect(JSON.stringify([...after])).not.toContain(renewed)
+    await patchSpec('stacked', { revision: 3 })
+    await eventually('it is looked at', async () => (await tenant('stacked')).status?.observedRevision === 3)
+    expect((await tenant('stacked')).status?.release?.revision).toBe(2)
   })
 })
 

@@ -1,4 +1,5 @@
 import type { Tenant } from '@service/crds'
+import { checksumsOf } from '../src/desired/index.ts'
 import type { Observation } from '../src/observation.ts'
 import { assess, plan } from '../src/plan.ts'
 import type { Next } from '../src/plan.ts'
@@ -17,6 +18,7 @@ export const NOTHING: Observation = {
   release: null,
   desired: { valuesDigest: 'v1', chartVersion: '1.0.0' },
   workloads: null,
+  checksums: checksumsOf(new Map()),
   heartbeatAt: null,
 }
 export const OURS = { state: 'ours', uid: 'n1', labelled: true } as const

@@ -146,6 +146,19 @@ const PodSecurity = v.pipe(
   v.description('Who our pods run as. The rest of their security context is fixed: restricted.'),
 )
 
+const checksum = (what: string) =>
+  v.optional(matching(/^([0-9a-f]{64})?$/, 64, `Digest of the Secrets that ${what} reads at its start.`), '')
+
+const SecretChecksums = v.pipe(
+  v.strictObject({
+    manager: checksum('the manager'),
+    indexer: checksum('the indexer'),
+    dashboard: checksum('the dashboard'),
+    linuxep: checksum('the endpoint agent'),
+  }),
+  v.description('Another digest starts that part anew, and nothing else; empty for none.'),
+)
+
 /**
  * The values of the tenant chart, camelCase (S "Tenant configuration"). Unknown keys are refused everywhere; no key
  * holds secret material, only the names of Secrets. The chart's values.schema.json is written from this schema, so
@@ -183,6 +196,7 @@ export const TenantValues = v.pipe(
     components: v.optional(Components, {}),
     wazuh: v.optional(WazuhSubchart),
     linuxep: v.optional(Linuxep, {}),
+    secretChecksums: v.optional(SecretChecksums, {}),
     networkPolicies: v.optional(NetworkPolicies, {}),
     resourceQuota: v.optional(ResourceQuota, {}),
     limitRange: v.optional(LimitRange, {}),

@@ -1,2 +1,3 @@
+export * from './checksums.ts'
 export * from './namespace.ts'
 export * from './values.ts'

@@ -4,6 +4,7 @@ import { PROFILES } from '@service/domain'
 import type { Profile } from '@service/domain'
 import * as v from 'valibot'
 import type { NetworkPlatform, WazuhPlatform } from '../config.ts'
+import type { SecretChecksums } from './checksums.ts'
 import { namespaceLabels } from './namespace.ts'
 
 /** What the platform, not the tenant, says about the stack; addresses are those of this tenant. */
@@ -28,12 +29,16 @@ export class InvalidValuesError extends Error {
  * The values of the tenant's chart, complete and in a fixed order, so that equal wants give equal digests.
  * Throws InvalidValuesError when tenant or platform hold something that the chart does not take.
  */
-export function buildValues(tenant: Tenant, platform: PlatformValues): TenantValues {
+export function buildValues(
+  tenant: Tenant,
+  platform: PlatformValues,
+  checksums?: SecretChecksums,
+): TenantValues {
   // What a newer definition of the resource has added is dropped here: the chart would refuse it.
   const spec = checked(TenantSpec, tenant.spec, 'The spec of the tenant is not valid')
   return checked(
     TenantValues,
-    wantedValues({ ...tenant, spec }, platform),
+    wantedValues({ ...tenant, spec }, platform, checksums),
     'The chart does not take these values',
   )
 }
@@ -48,7 +53,11 @@ function checked<S extends v.GenericSchema>(schema: S, input: unknown, problem: 
 const problemOf = (issue: v.GenericIssue): string =>
   issue.expected === null ? issue.message : `expected ${issue.expected}`
 
-function wantedValues(tenant: Tenant, platform: PlatformValues): v.InferInput<typeof TenantValues> {
+function wantedValues(
+  tenant: Tenant,
+  platform: PlatformValues,
+  checksums: SecretChecksums | undefined,
+): v.InferInput<typeof TenantValues> {
   const { spec } = tenant
   const { config } = spec
   const profile = PROFILES[spec.profile]
@@ -64,6 +73,8 @@ function wantedValues(tenant: Tenant, platform: PlatformValues): v.InferInput<ty
     llm: config.llm,
     integrations: config.integrations,
     components: componentsOf(tenant, profile, platform.wazuh),
+    // Without a stack there is nothing to start anew.
+    ...(platform.wazuh.enabled && checksums !== undefined ? { secretChecksums: checksums } : {}),
     linuxep: { resources: profile.linuxep, ...imageOf(spec.images.linuxEp) },
     networkPolicies: {
       allowedLlmHosts: config.network.allowedLlmHosts,

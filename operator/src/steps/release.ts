@@ -18,7 +18,7 @@ export async function releaseStep(context: ReconcileContext, tenant: Tenant, see
     await context.kube.delete(SECRETS, { name, namespace }, { uid })
     context.log.info({ tenant: tenant.metadata.name, record: name }, 'removed an interrupted release record')
   }
-  const values = buildValues(tenant, platformOf(context, tenant))
+  const values = buildValues(tenant, platformOf(context, tenant), seen.checksums)
   const onStarted = (): void => context.hit('operator.release.helm_started')
   await context.helm.upgrade({ namespace, chart: seen.chart, values, signal: context.signal, onStarted })
   context.hit('operator.release.installed')

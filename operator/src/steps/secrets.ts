@@ -4,6 +4,7 @@ import { FIELD_MANAGER, materialKey, materialSecretName, namespaceOf, TENANT_SEC
 import { SECRETS } from '@service/kube'
 import type { KubeObject } from '@service/kube'
 import type { ReconcileContext } from '../context.ts'
+import { checksumsOf } from '../desired/index.ts'
 import type { MaterialSeen, Observation } from '../observation.ts'
 
 type Secret = KubeObject & {
@@ -28,13 +29,17 @@ export async function observeSecrets(
   context: ReconcileContext,
   tenant: Tenant,
   namespaceIsOurs: boolean,
-): Promise<Pick<Observation, 'material' | 'outdatedSecrets'>> {
-  if (!namespaceIsOurs) return { material: (await readMaterial(context, tenant)).seen, outdatedSecrets: [] }
+): Promise<Pick<Observation, 'material' | 'outdatedSecrets' | 'checksums'>> {
   const [material, present] = await Promise.all([
     readMaterial(context, tenant),
-    readCopies(context, namespaceOf(tenant.metadata.name)),
+    namespaceIsOurs ? readCopies(context, namespaceOf(tenant.metadata.name)) : null,
   ])
-  return { material: material.seen, outdatedSecrets: outdatedNames(material, present) }
+  const copies = new Map([...(present ?? [])].map(([name, { data = {} }]) => [name, data]))
+  return {
+    material: material.seen,
+    outdatedSecrets: present === null ? [] : outdatedNames(material, present),
+    checksums: checksumsOf(material.seen.state === 'ready' ? material.wanted : copies),
+  }
 }
 
 /** Writes those that are absent or differ. Makes nothing up: what is not in the material is not written. */

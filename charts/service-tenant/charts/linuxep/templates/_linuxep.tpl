@@ -27,6 +27,10 @@ spec:
     metadata:
       labels:
         {{- include "service-tenant.podLabels" $component | nindent 8 }}
+      {{- with .Values.secretChecksums.linuxep }}
+      annotations:
+        checksum/secrets: {{ . }}
+      {{- end }}
     spec:
       {{- include "service-tenant.podCommon" (merge (dict "nodeSelector" .Values.components.wazuh.nodeSelector) $component) | nindent 6 }}
       terminationGracePeriodSeconds: 30

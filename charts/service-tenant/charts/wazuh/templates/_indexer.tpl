@@ -44,6 +44,9 @@ spec:
         {{- include "service-tenant.podLabels" $component | nindent 8 }}
       annotations:
         checksum/config: {{ include "wazuh.indexerConfig" . | sha256sum }}
+        {{- with .Values.secretChecksums.indexer }}
+        checksum/secrets: {{ . }}
+        {{- end }}
     spec:
       {{- include "service-tenant.podCommon" (merge (dict "nodeSelector" $wazuh.nodeSelector) $component) | nindent 6 }}
       terminationGracePeriodSeconds: 120

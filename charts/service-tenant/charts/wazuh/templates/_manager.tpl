@@ -39,6 +39,9 @@ spec:
         {{- include "service-tenant.podLabels" $component | nindent 8 }}
       annotations:
         checksum/config: {{ include "wazuh.managerConfig" . | sha256sum }}
+        {{- with .Values.secretChecksums.manager }}
+        checksum/secrets: {{ . }}
+        {{- end }}
     spec:
       {{- include "service-tenant.podCommon" (merge (dict "nodeSelector" $wazuh.nodeSelector) $component) | nindent 6 }}
       terminationGracePeriodSeconds: 60
