@@ -36,7 +36,7 @@ export default defineConfig({
           name: 'kind',
           include: ['e2e/src/onboard.e2e.ts', 'e2e/src/kind/*.e2e.ts'],
           fileParallelism: false,
-          testTimeout: 240_000,
+          testTimeout: 480_000,
         },
       },
       {

@@ -15,6 +15,7 @@ export {
 } from './kind/audit/grants.ts'
 export { guideBlocks, guideSection, runGuide, type GuidePlace } from './kind/guide.ts'
 export { joinKindSystem } from './kind/join.ts'
+export { networkManifest } from './kind/config.ts'
 export { clusterTools } from './kind/kubectl.ts'
 export { GUIDE_TENANT, NAMESPACE, RELEASE, type KindWorld } from './kind/layout.ts'
 export { codeBlocks } from './markdown.ts'

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@opensearch-project/opensearch'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { freePort } from '../src/cluster/ports.ts'
 import { startIndexer } from '../src/indexer/index.ts'
 import type { Indexer } from '../src/indexer/index.ts'
 
@@ -196,4 +197,31 @@ describe('with credentials', () => {
     expect((await known.info()).statusCode).toBe(200)
     await Promise.all([stranger.close(), known.close(), guarded.stop()])
   })
+})
+
+it('serves one tenant at the root, to its users, and to anybody by a door of its own', async () => {
+  const door = await freePort()
+  const own = await startIndexer({
+    port: 0,
+    only: 'acme',
+    authorize: (user, password) => Promise.resolve(user === 'reader' && password === 'a:b'),
+    open: ['/_plugins/_security/health'],
+    more: [{ port: door }],
+  })
+  try {
+    const document = { timestamp: '2026-01-01T00:00:00.000+0000', id: '1' }
+    const body = `{"index":{"_index":"wazuh-alerts-4.x-2026.01.01","_id":"1"}}\n${JSON.stringify(document)}\n`
+    const written = await fetch(`http://127.0.0.1:${door}/_bulk`, { method: 'POST', body })
+    expect(await written.json()).toMatchObject({ errors: false })
+    const search = (user: string) =>
+      fetch(`${own.url}/wazuh-alerts-*/_search`, {
+        headers: { authorization: `Basic ${Buffer.from(user).toString('base64')}` },
+      })
+    expect(await (await search('reader:a:b')).json()).toMatchObject({ hits: { hits: [{ _id: '1' }] } })
+    for (const user of ['reader:a', 'admin:a:b', '', ':']) expect((await search(user)).status).toBe(401)
+    expect((await fetch(`${own.url}/wazuh-alerts-*/_search`)).status).toBe(401)
+    expect((await fetch(`${own.url}/_plugins/_security/health`)).status).toBe(200)
+  } finally {
+    await own.stop()
+  }
 })

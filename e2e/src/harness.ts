@@ -98,10 +98,13 @@ export async function startTenantWorld(
   }
 }
 
+/** On kind the parts of a stack are containers of their own, with volumes that are made first. */
+const PATIENCE_MS = worldFile() === undefined ? 90_000 : 240_000
+
 export const until = <T>(
   what: string,
   attempt: () => Promise<T | undefined | false>,
-  timeoutMs = 90_000,
+  timeoutMs = PATIENCE_MS,
 ): Promise<T> => waitUntil(what, attempt, { timeoutMs, pauseMs: 100 })
 
 export const untilActive = (world: World, id: string, timeoutMs?: number): Promise<TenantDetail> =>

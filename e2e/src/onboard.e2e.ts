@@ -108,8 +108,7 @@ describe('one REST call', () => {
     expect(described).not.toContain(CANARY)
   })
 
-  // On kind the indexer's stand-in takes its place.
-  it.skipIf(worldFile() !== undefined)('has the whole stack of its profile, with volumes', async () => {
+  it('has the whole stack of its profile, with volumes', async () => {
     const get = (kind: string, field: string) =>
       world.kubectl('-n', 'tenant-acme', 'get', kind, '-o', `jsonpath={range .items[*]}{${field}} {end}`)
     expect((await get('statefulsets,deployments', '.metadata.name')).trim().split(' ').toSorted()).toEqual([
@@ -168,10 +167,12 @@ describe('failures on the way', () => {
   }, 300_000)
 })
 
-// A kind node of two cores has no room for the requests of so many pods.
-describe.skipIf(worldFile() !== undefined)('ten tenants created at once', () => {
+// A kind node of two cores has no room for so many pods.
+const AT_ONCE = worldFile() === undefined ? 10 : 4
+
+describe(`${AT_ONCE} tenants created at once`, () => {
   it('become active, each with a namespace and a story of its own', async () => {
-    const slugs = Array.from({ length: 10 }, (_, index) => `many-${index}`)
+    const slugs = Array.from({ length: AT_ONCE }, (_, index) => `many-${index}`)
     const created = await Promise.all(slugs.map((slug) => createTenant(world, slug)))
     const active = await Promise.all(created.map(({ id }) => untilActive(world, id, 240_000)))
     expect(active.map(({ slug, installation }) => [slug, installation?.namespace])).toEqual(

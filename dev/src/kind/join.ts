@@ -11,7 +11,7 @@ type Part = Parameters<System['stop']>[0]
 const PARTS: Partial<Record<Part, { readonly namespace: string; readonly workload: string }>> = {
   api: { namespace: NAMESPACE, workload: `deployment/${RELEASE}-api` },
   postgres: { namespace: NAMESPACE, workload: `statefulset/${RELEASE}-postgres` },
-  indexer: { namespace: STANDIN_NAMESPACE, workload: 'deployment/indexer' },
+  indexer: { namespace: STANDIN_NAMESPACE, workload: 'deployment/gateway' },
 }
 
 /** The installed system, handled like the development system. It outlives whoever joins it. */

@@ -1,39 +1,75 @@
 import { NAMESPACE, NODE_PORTS, STANDIN_NAMESPACE } from './layout.ts'
 import { STANDINS } from './standins.ts'
 
-const INDEXER = { app: 'indexer' }
+const GATEWAY = { app: 'gateway' }
 
-/** One indexer for all tenants, each below its slug, and ports of the node to it and to the database. */
+/** A door to the indexers of all tenants, each below its slug. */
 export const STANDIN_OBJECTS = [
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: STANDIN_NAMESPACE } },
   {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: 'indexer', namespace: STANDIN_NAMESPACE },
+    metadata: { name: 'gateway', namespace: STANDIN_NAMESPACE },
     spec: {
-      selector: { matchLabels: INDEXER },
+      selector: { matchLabels: GATEWAY },
       template: {
-        metadata: { labels: INDEXER },
+        metadata: { labels: GATEWAY },
         spec: {
           automountServiceAccountToken: false,
-          // A Service's variables would look like the indexer's own.
           enableServiceLinks: false,
+          // As the node itself: tenants' network policies let no pod in here, and have no say about the node.
+          hostNetwork: true,
+          dnsPolicy: 'ClusterFirstWithHostNet',
           containers: [
             {
-              name: 'indexer',
-              image: STANDINS.indexer,
-              env: [{ name: 'INDEXER_DATA_DIR', value: '/data' }],
+              name: 'gateway',
+              image: STANDINS.gateway,
               readinessProbe: { httpGet: { path: '/', port: 9200 }, periodSeconds: 1 },
-              volumeMounts: [{ name: 'data', mountPath: '/data' }],
             },
           ],
-          securityContext: { fsGroup: 10_001 },
-          volumes: [{ name: 'data', emptyDir: {} }],
         },
       },
     },
   },
-  nodePort('indexer', STANDIN_NAMESPACE, INDEXER, 9200, NODE_PORTS.indexer),
+  nodePort('gateway', STANDIN_NAMESPACE, GATEWAY, 9200, NODE_PORTS.indexer),
+]
+
+const SMALL = 'small-requests'
+const requested = (what: string, amount: string): string =>
+  `JSONPatch{op: "replace", path: "/spec/containers/0/resources/requests/${what}", value: "${amount}"}`
+
+/**
+ * What tenants' pods reserve is for real stacks. Here the cluster reserves less for each, as clusters of other people do by
+ * means of their own, so that some fit on a node of two cores; what they may use at most stays as it is.
+ */
+export const smallRequests = (version: 'v1' | 'v1beta1') => [
+  {
+    apiVersion: `admissionregistration.k8s.io/${version}`,
+    kind: 'MutatingAdmissionPolicy',
+    metadata: { name: SMALL },
+    spec: {
+      failurePolicy: 'Fail',
+      reinvocationPolicy: 'Never',
+      matchConstraints: {
+        namespaceSelector: { matchLabels: { tenant: 'true' } },
+        resourceRules: [
+          { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] },
+        ],
+      },
+      mutations: [
+        {
+          patchType: 'JSONPatch',
+          jsonPatch: { expression: `[${requested('cpu', '10m')}, ${requested('memory', '64Mi')}]` },
+        },
+      ],
+    },
+  },
+  {
+    apiVersion: `admissionregistration.k8s.io/${version}`,
+    kind: 'MutatingAdmissionPolicyBinding',
+    metadata: { name: SMALL },
+    spec: { policyName: SMALL },
+  },
 ]
 
 /** Doors from outside that no Service of the chart is; `selectors` are those of the chart's Services. */
@@ -57,15 +93,12 @@ function nodePort(name: string, namespace: string, selector: Labels, port: numbe
 export const systemValues = (ports: { readonly api: number; readonly forwarded: number }) => ({
   api: {
     service: { type: 'NodePort', nodePort: NODE_PORTS.api },
-    // The indexer's stand-in takes the place of each tenant's stack.
-    extraEnv: [{ name: 'SERVICE_TENANT_WAZUH', value: 'false' }],
   },
   auth: {
     publicOriginOverride: [ports.api, ports.forwarded].map((port) => `http://localhost:${port}`).join(','),
     publicCustomerOriginOverride: `http://*.localhost:${ports.api}`,
   },
   postgres: { image: imageOf(STANDINS.postgres), runAsUser: 999, persistence: { size: '1Gi' } },
-  orchestrator: { indexerUrl: `http://indexer.${STANDIN_NAMESPACE}.svc:9200/{slug}` },
   // A node of two cores has to hold some tenants beside them, and a second API during an upgrade.
   resources: { api: { requests: { cpu: '50m' } }, postgres: { requests: { cpu: '50m' } } },
 })

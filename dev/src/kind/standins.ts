@@ -1,30 +1,45 @@
 import { execFile } from 'node:child_process'
-import { chmod, chown, copyFile, cp, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  copyFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { parse } from 'yaml'
 import { buildContext, defaultBase, readImageConfig } from '../images/build.ts'
 import { bundle } from '../images/bundle.ts'
 import { copyMissingLibraries } from '../images/libraries.ts'
 import { findBinaries } from '../postgres/binaries.ts'
 import { serverUser } from '../postgres/system-user.ts'
+import { ROOT } from '../system/paths.ts'
 
 const run = promisify(execFile)
 const HERE = import.meta.dirname
+const TENANT_VALUES = join(ROOT, 'charts/service-tenant/values.yaml')
 
 /** Images of ours in place of upstream ones that cannot be had without a registry; the product knows none of them. */
 export const STANDINS = {
   postgres: 'standin/postgres:1',
-  indexer: 'standin/indexer:1',
+  gateway: 'standin/gateway:1',
 } as const
 
-/** References of all, and whether each had to be built. */
-export async function buildStandins(
-  log: (line: string) => void,
-): Promise<readonly { readonly reference: string; readonly fresh: boolean }[]> {
-  return [
-    { reference: STANDINS.postgres, fresh: await buildPostgres(log) },
-    { reference: STANDINS.indexer, fresh: await buildIndexer(log) },
-  ]
+/** Wazuh's own names, because it is the tenant chart that names them. */
+const WAZUH_PARTS = ['manager', 'indexer', 'dashboard'] as const
+
+/** `fresh`: it had to be built. */
+type Built = { readonly reference: string; readonly fresh: boolean }
+
+export async function buildStandins(log: (line: string) => void): Promise<readonly Built[]> {
+  return [{ reference: STANDINS.postgres, fresh: await buildPostgres(log) }, ...(await buildWazuh(log))]
 }
 
 async function emptied(name: string): Promise<string> {
@@ -34,12 +49,33 @@ async function emptied(name: string): Promise<string> {
   return context
 }
 
-async function buildIndexer(log: (line: string) => void): Promise<boolean> {
-  const context = await emptied('standin-indexer')
-  await bundle({ entries: { main: 'dev/src/indexer/main.ts' }, patched: [] }, join(context, 'app'))
-  await copyFile(join(HERE, 'indexer/Dockerfile'), join(context, 'Dockerfile'))
+type ImageValues = { readonly image: { readonly repository: string; readonly tag: string } }
+type ChartValues = {
+  readonly components: { readonly wazuh: { readonly [P in (typeof WAZUH_PARTS)[number]]: ImageValues } }
+}
+
+/** One program for all parts; which of them it is, is told at the build. */
+async function buildWazuh(log: (line: string) => void): Promise<Built[]> {
+  const context = await emptied('standin-wazuh')
+  const app = join(context, 'app')
+  await bundle({ entries: { main: 'dev/src/kind/wazuh/main.ts' }, patched: [] }, app)
+  await copyFile(join(HERE, 'wazuh/Dockerfile'), join(context, 'Dockerfile'))
   const base = readImageConfig().baseImage ?? (await defaultBase(context))
-  return buildContext({ reference: STANDINS.indexer, context, base, args: {}, log })
+  const native = (await readdir(app)).filter((name) => name.endsWith('.node')).map((name) => join(app, name))
+  await copyMissingLibraries(native, context, base, join(context, 'lib'))
+  await writeFile(join(context, 'lib/.keep'), '')
+  const { components } = parse(await readFile(TENANT_VALUES, 'utf8')) as ChartValues
+  const parts = WAZUH_PARTS.map((part) => {
+    const { repository, tag } = components.wazuh[part].image
+    return { part, reference: `${repository}:${tag}` }
+  })
+  const built: Built[] = []
+  for (const { part, reference } of [...parts, { part: 'gateway', reference: STANDINS.gateway }])
+    built.push({
+      reference,
+      fresh: await buildContext({ reference, context, base, args: { PART: part }, log }),
+    })
+  return built
 }
 
 async function buildPostgres(log: (line: string) => void): Promise<boolean> {

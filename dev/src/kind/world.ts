@@ -12,7 +12,7 @@ import { clusterTools } from './kubectl.ts'
 import type { ClusterTools } from './kubectl.ts'
 import { NAMESPACE, NODE_PORTS, RELEASE } from './layout.ts'
 import type { KindWorld } from './layout.ts'
-import { doors, STANDIN_OBJECTS, systemValues } from './manifests.ts'
+import { doors, smallRequests, STANDIN_OBJECTS, systemValues } from './manifests.ts'
 import { buildStandins } from './standins.ts'
 
 /** How far the guide is followed. */
@@ -39,7 +39,7 @@ export async function raiseWorld(place: Place, until: keyof typeof LAST_OF, log:
   const tools = await clusterTools(cluster.kubeconfigPath)
   if (network !== undefined) await timed('network', () => bringNetwork(tools, network))
   await timed('images into the node', () => loadKindImages(cluster, images))
-  await tools.kubectl(['apply', '--filename', '-'], list(STANDIN_OBJECTS))
+  await tools.kubectl(['apply', '--filename', '-'], list(await environmentObjects(tools)))
   const guide = await guidePlace(place, cluster)
   const printed = await timed('installation guide', () => followGuide(guide, until, log))
   const connection = await connect(cluster, tools, chosenPassword(printed))
@@ -66,6 +66,12 @@ async function allImages(log: Log): Promise<readonly string[]> {
   const built = images.filter(({ fresh }) => fresh).map(({ reference }) => reference)
   log(built.length === 0 ? 'images are warm: none had to be built' : `images are cold: ${built.join(', ')}`)
   return images.map(({ reference }) => reference)
+}
+
+async function environmentObjects({ kubectl }: ClusterTools): Promise<readonly object[]> {
+  const served = await kubectl(['get', '--raw', '/apis/admissionregistration.k8s.io/v1'])
+  const version = served.includes('"mutatingadmissionpolicies"') ? 'v1' : 'v1beta1'
+  return [...STANDIN_OBJECTS, ...smallRequests(version)]
 }
 
 const list = (items: readonly object[]): string => JSON.stringify({ apiVersion: 'v1', kind: 'List', items })
