@@ -27,8 +27,10 @@ type Pod = {
   readonly status: { readonly containerStatuses?: readonly { readonly restartCount: number }[] }
 }
 
+export type TenantPod = { readonly pod: string; readonly restarts: readonly number[] }
+
 /** The pods of all tenants: another uid is another pod. */
-export async function tenantPods(world: World): Promise<string[]> {
+export async function tenantPods(world: World): Promise<TenantPod[]> {
   const text = await world.kubectl(
     'get',
     'pods',
@@ -39,9 +41,9 @@ export async function tenantPods(world: World): Promise<string[]> {
     'json',
   )
   return (JSON.parse(text) as { items: Pod[] }).items
-    .map(({ metadata, status }) => {
-      const restarts = status.containerStatuses?.map(({ restartCount }) => restartCount).join()
-      return `${metadata.name} ${metadata.uid}, restarted ${restarts}`
-    })
-    .toSorted()
+    .map(({ metadata: { name, uid }, status: { containerStatuses = [] } }) => ({
+      pod: `${name} ${uid}`,
+      restarts: containerStatuses.map(({ restartCount }) => restartCount),
+    }))
+    .toSorted((a, b) => a.pod.localeCompare(b.pod))
 }
