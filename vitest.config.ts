@@ -26,7 +26,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['e2e/src/**/*.e2e.ts'],
           exclude: ['e2e/src/kind/**'],
-          fileParallelism: false,
+          maxWorkers: 2,
           testTimeout: 180_000,
         },
       },
