@@ -103,7 +103,8 @@ export async function sweepLogins(tx: Tx, now: Date, keep: number): Promise<numb
   return only(rows).gone
 }
 
-export type SessionRow = {
+/** Somebody signed in, with the tenant and the pin, in whatever way the service knows of it. */
+export type SignedInRow = {
   user_id: string
   email: string
   display_name: string
@@ -111,12 +112,14 @@ export type SessionRow = {
   tenant_id: string | null
   tenant_slug: string | null
   tenant_display_name: string | null
-  must_change: boolean
-  absolute_expiry: Date
-  idle_expiry: Date
   pinned_id: string | null
   pinned_slug: string | null
   pinned_display_name: string | null
+}
+export type SessionRow = SignedInRow & {
+  must_change: boolean
+  absolute_expiry: Date
+  idle_expiry: Date
   pinned_until: Date | null
 }
 

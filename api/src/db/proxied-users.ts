@@ -1,24 +1,11 @@
 import { SESSION } from '@service/domain'
-import type { Role } from '@service/domain'
-import type { HostSlug } from './credentials.ts'
+import type { HostSlug, SignedInRow } from './credentials.ts'
 import type { Database } from './database.ts'
 import type { Tx } from './scope.ts'
 
 /** The door to users for whom an identity proxy vouches (migration proxy). */
 
-export type ProxiedUserRow = {
-  user_id: string
-  email: string
-  display_name: string
-  role: Role
-  tenant_id: string | null
-  tenant_slug: string | null
-  tenant_display_name: string | null
-  pinned_id: string | null
-  pinned_slug: string | null
-  pinned_display_name: string | null
-  entered: boolean
-}
+export type ProxiedUserRow = SignedInRow & { entered: boolean }
 
 /** One prepared statement without a transaction around it. Undefined: nobody active at this host has the address. */
 export async function findProxiedUser(

@@ -9,7 +9,7 @@ import { forTenant } from '../../db/scope.ts'
 import { guardMssp } from '../guard.ts'
 import type { AuthContext, AuthHost } from './context.ts'
 import { slugOf } from './context.ts'
-import { principalOf } from './session.ts'
+import { pinnedOf, principalOf, userOf } from './session.ts'
 import type { SignedInUser } from './session.ts'
 
 /** Of the tenant that a request names: none named, not there, there and to be told in the audit log, told already. */
@@ -46,21 +46,11 @@ function entryOf(row: ProxiedUserRow, tenant: string | null): Entry {
 }
 
 function proxiedUser(row: ProxiedUserRow): SignedInUser {
-  const { pinned_id, pinned_slug, pinned_display_name } = row
-  const isPinned = pinned_id !== null && pinned_slug !== null && pinned_display_name !== null
   return {
-    userId: row.user_id,
-    email: row.email,
-    displayName: row.display_name,
-    role: row.role,
-    tenantId: row.tenant_id,
-    tenantSlug: row.tenant_slug,
-    tenantDisplayName: row.tenant_display_name,
+    ...userOf(row),
     // The password that would have to be changed is not the one that people sign in with.
     mustChange: false,
-    pinned: isPinned
-      ? { tenantId: pinned_id, slug: pinned_slug, displayName: pinned_display_name, until: null }
-      : null,
+    pinned: pinnedOf(row, null),
     expiresAt: null,
   }
 }

@@ -2,7 +2,7 @@ import { isMsspRole, permissionsOf, timestamp } from '@service/domain'
 import type { Role, UserPrincipal } from '@service/domain'
 import type { Identity } from '@service/wire'
 import { findSession } from '../../db/credentials.ts'
-import type { SessionRow } from '../../db/credentials.ts'
+import type { SessionRow, SignedInRow } from '../../db/credentials.ts'
 import { sessionIdOf } from '../../identity/session-id.ts'
 import type { AuthContext, AuthHost } from './context.ts'
 import { slugOf } from './context.ts'
@@ -47,24 +47,33 @@ export async function resolveSession(
 }
 
 function sessionOf(id: string, row: SessionRow): SessionRecord {
-  const { pinned_id, pinned_slug, pinned_display_name, pinned_until } = row
-  const isPinned =
-    pinned_id !== null && pinned_slug !== null && pinned_display_name !== null && pinned_until !== null
+  const { pinned_until: until } = row
   return {
+    ...userOf(row),
     id,
-    userId: row.user_id,
-    email: row.email,
-    displayName: row.display_name,
-    role: row.role,
-    tenantId: row.tenant_id,
-    tenantSlug: row.tenant_slug,
-    tenantDisplayName: row.tenant_display_name,
     mustChange: row.must_change,
-    pinned: isPinned
-      ? { tenantId: pinned_id, slug: pinned_slug, displayName: pinned_display_name, until: pinned_until }
-      : null,
+    pinned: until === null ? null : pinnedOf(row, until),
     expiresAt: row.idle_expiry < row.absolute_expiry ? row.idle_expiry : row.absolute_expiry,
   }
+}
+
+/** Who somebody is, whoever vouches for it. */
+export const userOf = (row: SignedInRow) => ({
+  userId: row.user_id,
+  email: row.email,
+  displayName: row.display_name,
+  role: row.role,
+  tenantId: row.tenant_id,
+  tenantSlug: row.tenant_slug,
+  tenantDisplayName: row.tenant_display_name,
+})
+
+/** The tenant that is pinned; without an end when it holds for one request. */
+export function pinnedOf(row: SignedInRow, until: Date | null): SignedInUser['pinned'] {
+  const { pinned_id: tenantId, pinned_slug: slug, pinned_display_name: displayName } = row
+  return tenantId === null || slug === null || displayName === null
+    ? null
+    : { tenantId, slug, displayName, until }
 }
 
 /** The user as a principal; the role and the tenant must stand on the same side (a CHECK of the table, too). */
